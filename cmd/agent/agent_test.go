@@ -271,7 +271,7 @@ func TestAgentFailsToStart(t *testing.T) {
 		"a recording in a missing directory": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
 				"--record-observations", "/does/not/exist"},
-			[]string{"--record-observations", "/does/not/exist"}, 0,
+			[]string{"--record-observations", "/does/not/exist", "check that the directory exists"}, 0,
 		},
 		"a recording to another file": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
@@ -291,7 +291,8 @@ func TestAgentFailsToStart(t *testing.T) {
 		"a busy port": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
 				"--listen-address", busy},
-			[]string{"--listen-address " + busy, "in use"}, 0,
+			[]string{"--listen-address " + busy + ": ", "address already in use: stop the process that " +
+				"listens on this address, or choose another address"}, 0,
 		},
 	} {
 		command := exec.CommandContext(t.Context(), os.Args[0],

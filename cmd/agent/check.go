@@ -52,8 +52,12 @@ func runCheck(ctx context.Context, call cli.Call) int {
 	if !ok {
 		return code
 	}
+	if err := c.readOTLP(call.Getenv); err != nil {
+		return call.FailUsage(err)
+	}
 	findings := checkControlPlane(ctx, c)
 	findings = append(findings, checkRuntime(ctx, c), checkState(c))
+	findings = append(findings, checkRecording(c)...)
 	findings = append(findings, checkWeb(c)...)
 	findings = append(findings, checkPressure(c)...)
 	findings = append(findings, checkBoot(c)...)

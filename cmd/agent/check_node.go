@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/node"
+	"github.com/podlapse/podlapse/internal/recorder"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri"
 )
@@ -67,6 +68,19 @@ func checkState(c config) finding {
 			"use a directory on a local disk that the agent's user can write"
 	}
 	return f
+}
+
+// Without --record-observations, checkRecording returns no finding.
+func checkRecording(c config) []finding {
+	path := c.recordObservations
+	if path == "" {
+		return nil
+	}
+	if err := recorder.Probe(path); err != nil {
+		return []finding{{partRecording, checkFailed, fmt.Sprintf("%s: %v", path, err),
+			"use a recording or a new file, in an existing directory that the agent's user can write"}}
+	}
+	return []finding{{partRecording, checkOK, path + " is writable", ""}}
 }
 
 // With --pressure=off, checkPressure returns no finding.

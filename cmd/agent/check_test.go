@@ -176,6 +176,11 @@ var checkTests = map[string]struct {
 	"an unusable state directory": {allow: plainRBAC, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
 		"failed   state          /proc: ", "remedy: use a directory on a local disk",
 	}},
+	"a recording in a missing directory": {
+		allow: plainRBAC, flags: "--record-observations=/does/not/exist", exit: cli.ExitFailed, want: []string{
+			"failed   recording      /does/not/exist: create a file: ", "remedy: use a recording or a new file, in",
+		},
+	},
 }
 
 func TestCheck(t *testing.T) {
@@ -241,9 +246,16 @@ func TestCheckBesideRunningAgent(t *testing.T) {
 		"--cri-endpoint=off",
 		"--state-dir",
 		dir,
+		"--record-observations",
+		filepath.Join(dir, "r.jsonl"),
 	)
-	if !strings.Contains(text, "ok       state          "+dir+" is writable; a running agent uses it\n") {
-		t.Error(text)
+	for _, want := range []string{
+		"ok       state          " + dir + " is writable; a running agent uses it\n",
+		"ok       recording      " + filepath.Join(dir, "r.jsonl") + " is writable\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

@@ -33,9 +33,9 @@ type config struct {
 	records       string // one of recordChoices
 	partial       bool   // also write records of start-ups in progress
 
-	webConfigFile string    // path of a file; empty means plain HTTP without passwords
-	webRequires   web.Asked // authentication that webConfigFile requires from clients
-	webAuth       string    // webAuthLocal, webAuthNone or webAuthKubernetes
+	webConfigFile string           // path of a file; empty means plain HTTP without passwords
+	webRequires   web.RequiredAuth // authentication that webConfigFile requires from clients
+	webAuth       string           // webAuthLocal, webAuthNone or webAuthKubernetes
 	webHosts      []string
 
 	podSeries bool // export a metric series for each pod
@@ -144,10 +144,10 @@ func (c *config) reportTable() flags.Table {
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
 			"send one OTLP trace for each rollout instead of one trace for each pod. The trace of a rollout "+
 				"contains the start-ups of all pods with the same owner and the same revision, for example of all "+
-				"pods of one revision of a Deployment"),
+				"pods of one revision of a Deployment. Requires OTEL_EXPORTER_OTLP_ENDPOINT"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
 			"continue the OTLP trace of a pod after its start-up, with completed container runs and the kubelet's "+
-				"Events. The Events require --events=cluster"),
+				"Events. Requires OTEL_EXPORTER_OTLP_ENDPOINT. The Events require --events=cluster"),
 	}
 }
 

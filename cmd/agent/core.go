@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/reconcile"
+	"github.com/podlapse/podlapse/internal/recorder"
 	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri"
@@ -16,8 +17,8 @@ import (
 // the fields "reconciler" and "runtime" before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
-	runtime    *cri.Source         // nil with --cri-endpoint=off
-	recorder   *recording.Recorder // nil without a recording
+	runtime    *cri.Source        // nil with --cri-endpoint=off
+	recorder   *recorder.Recorder // nil without a recording
 	seen       sourceTimes
 }
 
@@ -54,7 +55,8 @@ func (k *core) presentTimelines(ctx context.Context) ([]timeline.Timeline, error
 // pingRuntime.
 func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
-// latestObservations returns the writer of the latest observations. Without --debug-observations, the result is nil.
+// latestObservations returns an io.WriterTo that writes the latest observations. Without --debug-observations, the
+// result is nil.
 func (k *core) latestObservations(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil
@@ -78,7 +80,7 @@ func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, 
 	kept.left = state.Contents{} // drops this reference, so the reconciler can free the contents after use
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
-		Follow: reconcile.Follow{
+		Optional: reconcile.Optional{
 			Partial:      d.config.partial && out.lines != nil,
 			Terminations: d.config.termination,
 			PostStartup:  d.config.lifeTraces && out.traces != nil,

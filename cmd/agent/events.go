@@ -26,8 +26,8 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 }
 
 // withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started.
-// While the runtime is connected, its timestamps of each container's creation and start have a resolution of
-// nanoseconds, so records do not need the Events Created and Started.
+// While the runtime is connected, records do not need the Events Created and Started, because the runtime reports the
+// creation and the start of each container in nanoseconds.
 //
 // withoutStarts returns nil in two cases. If the runtime is nil, records need the Events Created and Started, because
 // these Events show when a container was created and started. With --events=cluster, life traces contain all Events.

@@ -146,5 +146,15 @@ func TestCompleteEveryCommand(t *testing.T) {
 	}
 	runProgram(t, cli.AgentProgram, environment{}, "__complete", "run", "--impersonate-node=").
 		must(t, cli.ExitOK, "on\noff\n:4", "")
-	runProgram(t, cli.PluginProgram, environment{}, "run").must(t, cli.ExitUsage, "", `unknown command "run"`)
+}
+
+// TestCommandsOfTheAgent gives the kubectl plugin the commands that only the agent has.
+func TestCommandsOfTheAgent(t *testing.T) {
+	for _, command := range []string{"run", "check", "runtime-proxy", "replay"} {
+		runProgram(t, cli.PluginProgram, environment{}, command).must(t, cli.ExitUsage, "", `unknown command "`+command+
+			`": only podlapse-agent has this command: use podlapse-agent `+command+"\n")
+	}
+	runProgram(t, cli.PluginProgram, environment{}, "completion").must(t, cli.ExitUsage, "",
+		"unknown command \"completion\"\n")
+	runProgram(t, cli.AgentProgram, environment{}, "ran").must(t, cli.ExitUsage, "", "did you mean run?")
 }

@@ -21,7 +21,7 @@ func (c *config) featureTable() (table flags.Table) {
 }
 
 // forFeatures returns the part of the agent's configuration that the features need to validate their own flags. The
-// values are complete only after the agent has parsed --node-name and --cri-endpoint.
+// returned values are complete only after the agent has parsed --node-name and --cri-endpoint.
 func (c *config) forFeatures() feature.Node {
 	return feature.Node{Name: c.nodeName, Runtime: !c.criEndpoint.Off()}
 }

@@ -44,7 +44,7 @@ func (c *config) nodeTable() flags.Table {
 			Set:  c.setWarmUp,
 		},
 		{
-			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
+			Name: "addons", Variable: "ADDONS", Value: "[NAMESPACE,...][:LABELS]",
 			Default: node.DefaultSelector,
 			Help: "pods that --node-health reports as add-ons. These pods are in one of the given namespaces and " +
 				"match the label selector LABELS, in the syntax of kubectl get -l. Without a namespace: " +

@@ -13,6 +13,12 @@ const (
 	partMetrics = "otlp_metrics"
 )
 
+// readOTLP reads the OTEL_* variables.
+func (c *config) readOTLP(getenv func(string) string) (err error) {
+	c.otlp, err = otlp.FromEnvironment(getenv)
+	return err
+}
+
 // tracesOf returns the function that finds the trace of a start-up. Without an endpoint for traces, tracesOf
 // returns nil.
 func tracesOf(c config) export.TraceOf {
@@ -22,11 +28,15 @@ func tracesOf(c config) export.TraceOf {
 	return otlp.NewTraceOf(c.rolloutTraces)
 }
 
-// newTraces returns the sink of traces. Without an endpoint for traces, newTraces returns nil. The caller cancels
-// the context when the agent must stop.
+// newTraces returns the sink of traces. Without an endpoint for traces, newTraces returns nil, and warns of flags that
+// have no effect. The caller cancels the context when the agent must stop.
 func newTraces(ctx context.Context, d deps, handed *deliveries) (*otlp.Traces, error) {
 	c := d.config
 	if !c.otlp.Traces.On {
+		if c.rolloutTraces || c.lifeTraces {
+			d.logger.Named(partTraces).Warn("--rollout-traces and --life-traces have no effect, because the agent " +
+				"sends no traces: set OTEL_EXPORTER_OTLP_ENDPOINT, or remove the flags")
+		}
 		return nil, nil
 	}
 	return otlp.NewTraces(ctx, otlp.TracesConfig{

@@ -16,6 +16,8 @@ import (
 	metricsv1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracesv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
@@ -205,6 +207,17 @@ func TestAgentRefusesInvalidOTLPVariables(t *testing.T) {
 	if code != cli.ExitUsage ||
 		strings.Count(stderr.String(), `OTEL_EXPORTER_OTLP_ENDPOINT: invalid endpoint "collector:4317"`) != 1 {
 		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+}
+
+// TestTraceFlagsWithoutEndpointWarn starts the agent anyway: an endpoint can be missing only for some nodes.
+func TestTraceFlagsWithoutEndpointWarn(t *testing.T) {
+	for want, c := range map[int]config{0: {}, 1: {rolloutTraces: true, lifeTraces: true}} {
+		core, logs := observer.New(zap.WarnLevel)
+		traces, err := newTraces(t.Context(), deps{config: c, logger: zap.New(core)}, nil)
+		if traces != nil || err != nil || logs.FilterMessageSnippet("set OTEL_EXPORTER_OTLP_ENDPOINT").Len() != want {
+			t.Errorf("%v, %v, %d warnings, want %d", traces, err, logs.Len(), want)
+		}
 	}
 }
 

@@ -32,8 +32,8 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 }
 
 // boundOpenPhases splits the phase in progress of each starting pod whose image the runtime is downloading or
-// unpacking: see livepull.Snapshot.Bound. It queries the runtime only if a download can change the phase in progress of
-// at least one timeline. If the agent is stopping, boundOpenPhases returns the timelines unchanged.
+// unpacking: see livepull.Snapshot.Bound. boundOpenPhases queries the runtime only if a download can change the phase
+// in progress of at least one timeline. If the agent is stopping, boundOpenPhases returns the timelines unchanged.
 func (pulls livePullsFunc) boundOpenPhases(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
 	if !slices.ContainsFunc(timelines, livepull.Undecided) {
 		return timelines

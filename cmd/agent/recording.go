@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/podlapse/podlapse/internal/recorder"
 	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -11,22 +12,22 @@ import (
 const partRecording = "recording"
 
 // newRecorder returns the recorder of observations. newRecorder returns nil if no flag requests a recording.
-func newRecorder(d deps, header recording.Header, before []timeline.Observation) (*recording.Recorder, error) {
+func newRecorder(d deps, header recording.Header, before []timeline.Observation) (*recorder.Recorder, error) {
 	c := d.config
 	if c.recordObservations == "" && !c.debugObservations {
 		return nil, nil
 	}
-	parts := recording.Config{
+	parts := recorder.Config{
 		Header: header, Before: before, Latest: c.debugObservations,
 		Registerer: d.registry, Logger: d.logger.Named(partRecording),
 	}
 	if c.recordObservations != "" {
-		file, err := recording.OpenFile(c.recordObservations)
+		file, err := recorder.OpenFile(c.recordObservations)
 		if err != nil {
 			return nil, fmt.Errorf("--record-observations: %w", err)
 		}
 		parts.File = file
 		parts.Report = d.board.Register(partRecording, "not started yet")
 	}
-	return recording.New(parts)
+	return recorder.New(parts)
 }

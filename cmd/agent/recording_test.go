@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
-	"github.com/podlapse/podlapse/internal/recording"
+	"github.com/podlapse/podlapse/internal/recorder"
 )
 
 // kubeletEvent returns an Event of the kubelet about web-0's container. The Event's name has the form that client-go
@@ -112,7 +112,7 @@ func TestAgentContinuesWhenRecordingCannotGrow(t *testing.T) {
 	if err := os.WriteFile(file, []byte(header), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(file, recording.MaxFile-1); err != nil { // sparse, so it uses no blocks
+	if err := os.Truncate(file, recorder.MaxFile-1); err != nil { // sparse, so it uses no blocks
 		t.Fatal(err)
 	}
 	end, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)

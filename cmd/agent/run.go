@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/cli"
-	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -21,8 +20,7 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	if !ok {
 		return code
 	}
-	var err error
-	if c.otlp, err = otlp.FromEnvironment(call.Getenv); err != nil {
+	if err := c.readOTLP(call.Getenv); err != nil {
 		return call.FailUsage(err)
 	}
 	sampleAllocations(c)

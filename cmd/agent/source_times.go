@@ -21,8 +21,8 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	return sourceTimes{observed}
 }
 
-// record records the time of an observation. It ignores observations without a source: see sourceOf. Any goroutine can
-// call record.
+// record records the time of an observation. record ignores observations without a source: see sourceOf. Any goroutine
+// can call record.
 func (s sourceTimes) record(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {
 		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())

@@ -73,9 +73,9 @@ func (s savedState) components() []component {
 }
 
 // carriedOn returns the new Scope.Since: the agent reports the start-ups of all pods that reached the node after this
-// time. The argument "since" is the previous agent's Scope.Since. If "since" is more than newsFor before now, carriedOn
-// returns now minus newsFor. If "since" is zero or later than now, carriedOn returns now. Otherwise, carriedOn returns
-// "since".
+// time. The argument "since" is the previous agent's Scope.Since. By default, carriedOn returns "since" unchanged. If
+// "since" is more than newsFor before now, carriedOn returns now minus newsFor. If "since" is zero or later than now,
+// carriedOn returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -91,7 +91,7 @@ func carriedOn(since, now time.Time) time.Time {
 // contain one of these pods, the watch reports the pod's deletion.
 func (s savedState) knownUIDs() []string {
 	known := slices.Clone(s.left.Reported)
-	listed := map[string]bool{}
+	listed := map[string]bool{"": true} // some observations are not about a pod, for example timeline.RuntimeSilent
 	for _, o := range s.left.InFlight {
 		if !listed[o.PodUID()] {
 			listed[o.PodUID()] = true
@@ -124,6 +124,9 @@ func (s savedState) sumsComponents(d deps, sums *tally.Tally) []component {
 		return nil
 	}
 	return []component{{"sums", stageRest, func(ctx context.Context) error {
-		return sums.Run(ctx, s.dir.SaveSums, d.logger.Named(partState))
+		return sums.Run(ctx, s.dir.SaveSums, func(err error) {
+			d.logger.Named(partState).Warn(
+				"cannot save the sums for the report: a restart of the agent will lose the latest sums", zap.Error(err))
+		})
 	}}}
 }

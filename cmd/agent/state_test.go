@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 	"github.com/podlapse/podlapse/internal/critest"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 func TestStateAge(t *testing.T) {
@@ -31,6 +34,16 @@ func TestStateAge(t *testing.T) {
 		if got := carriedOn(test.since, now); got != test.want {
 			t.Errorf("%s: since %s, want %s", name, got, test.want)
 		}
+	}
+}
+
+// TestKnownUIDs checks that an observation about the runtime does not become a pod without a UID.
+func TestKnownUIDs(t *testing.T) {
+	s := savedState{left: state.Contents{Reported: []string{"a"}, InFlight: []timeline.Observation{
+		timeline.RuntimeSilent{}, timeline.PodSeen{Pod: timeline.Pod{UID: "b"}}, timeline.EventsLost{UID: "b"},
+	}}}
+	if got := s.knownUIDs(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("got %q", got)
 	}
 }
 

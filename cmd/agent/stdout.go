@@ -15,10 +15,10 @@ import (
 // readerLooks is the interval between checks for a reader of standard output.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that repeatedly checks whether the output has a reader. The function returns an error
-// if the reader is gone, and nil when ctx is done. Without watchReader, the agent would discover a missing reader only
-// when it writes the next record, possibly hours later. The check works only for pipes, sockets and terminals, because
-// other files have no reader.
+// watchReader returns a function that repeatedly checks whether the output has a reader. The returned function ends
+// with an error if the reader is gone, and with nil when ctx is done. Without watchReader, the agent would discover a
+// missing reader only when it writes the next record, possibly hours later. The check works only for pipes, sockets and
+// terminals, because other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)

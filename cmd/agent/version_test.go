@@ -40,7 +40,7 @@ func TestVersionNamesTheCalledProgram(t *testing.T) {
 			"version --help": "Usage: " + program + " version\n",
 			"version -h":     "Usage: " + program + " version\n",
 			"version x": program + " version: unexpected argument \"x\"\nRun \"" + program +
-				" version --help\" for the flags and examples.\n",
+				" version --help\" for the usage.\n",
 		} {
 			var out bytes.Buffer
 			runAs(t.Context(), program, strings.Fields(args), func(string) string { return "" }, &out, &out)

@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	// maxResponse limits the size of a response of the API server, in bytes. A page of pods is about a tenth of
-	// maxResponse.
+	// maxResponse limits the size of a response of the API server, in bytes, so that a faulty response cannot use all
+	// memory. A page of pods is about a tenth of maxResponse, so a page also fits if its pods are unusually large.
 	maxResponse = 64 << 20
-	pageSize    = 500
+	// pageSize is the maximum number of objects in a list. kubectl's default is also 500 (--chunk-size).
+	pageSize = 500
 )
 
 // ErrNoResponse means that a request to the API server failed before any response.

@@ -11,10 +11,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// AtOnce is the maximum number of agents that a command queries at the same time. The limit AtOnce protects the API
-// server, which forwards the requests. With AtOnce parallel queries, a command needs only seconds for a large cluster.
-// An agent that has been silent for silentAfter does not count toward AtOnce, unless maxSilent other agents are already
-// silent.
+// AtOnce is the maximum number of agents that a command queries at the same time, not counting silent agents. The limit
+// AtOnce protects the API server, which forwards the requests. With AtOnce parallel queries, a command needs only
+// seconds for a large cluster. A queried agent that has not responded within silentAfter is silent. At most maxSilent
+// silent agents are exempt from the limit AtOnce.
 const AtOnce = 16
 
 // If Each queries several agents, unreadyLimit is the maximum time that it waits for an agent whose pod is not ready.
@@ -32,9 +32,10 @@ type Result[A any] struct {
 
 // Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first, so
 // that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same time,
-// and in addition at most maxSilent silent agents. The argument "limit" is the maximum wait for each agent. While at
-// most maxSilent agents are silent, a silent agent delays the queries to other agents by at most silentAfter. If ctx
-// ends before Each queries an agent, the error in this agent's result wraps ErrNotQueried and the error of ctx.
+// and also waits for at most maxSilent agents that have not responded within silentAfter. The argument "limit" is the
+// maximum wait for each agent. An agent that does not respond delays the queries to other agents by at most
+// silentAfter, unless more than maxSilent agents do not respond. If ctx ends before Each queries an agent, the error in
+// this agent's result wraps ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, query func(context.Context, client.Client) (A, error),
 ) []Result[A] {

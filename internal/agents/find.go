@@ -66,7 +66,7 @@ func (a Agent) release() {
 	}
 }
 
-// The types list, object and pod contain only the fields that this package reads.
+// list is the response to a list request. Like object and pod, list contains only the fields that this package reads.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`

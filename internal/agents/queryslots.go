@@ -25,7 +25,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 
 // querySlots limits the number of queries at the same time.
 type querySlots struct {
-	busy   chan struct{} // capacity AtOnce; contains one element for each running query without an element in "silent"
+	busy   chan struct{} // capacity AtOnce; one element for each running query, except the queries in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
 }
 
@@ -53,7 +53,7 @@ func (s querySlots) acquire() slot {
 // responded reports a response of the agent.
 func (p slot) responded() { p.respondedOnce.Do(func() { close(p.firstResponse) }) }
 
-// release ends the query. When leave returns, another query can use the slot.
+// release ends the query. When release returns, another query can use the slot.
 func (p slot) release() {
 	close(p.ended)
 	<-p.released

@@ -21,12 +21,12 @@ type race struct {
 	proxyAt  time.Time // start time of the attempt over the proxy
 }
 
-// decide sends the request over the proxy. If this attempt fails, or gets no response within raceAfter, decide also
-// sends the request over a port-forward. If experience.preferForward is true, decide starts with the port-forward
-// instead of the proxy. If the error of the proxy shows that a port-forward would also fail (attempt.final), decide
-// returns this error immediately. If the proxy or a port-forward reaches the agent (attempt.reached), later requests
-// use the one that reached it first. The agent can receive the request twice. A repeated request is harmless, because
-// requests have no body and change nothing.
+// decide sends the request over the proxy. If the request over the proxy fails, or gets no response within raceAfter,
+// decide also sends the request over a port-forward. If experience.preferForward is true, decide starts with the
+// port-forward instead of the proxy. If the error of the proxy shows that a port-forward would also fail
+// (attempt.final), decide returns this error immediately. Later requests use the way that reached the agent first: the
+// proxy or a port-forward (attempt.reached). The agent can receive the request twice. A repeated request is harmless,
+// because requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {

@@ -22,8 +22,9 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long decide waits for a response to its first attempt before it starts a second attempt. If the
-	// network of the API server cannot reach pods, the proxy fails only after 30 s.
+	// raceAfter is how long the method decide waits for a response before it also sends the request in the second way:
+	// through the proxy or through a port-forward. If the network of the API server cannot reach pods, the proxy fails
+	// only after 30 s.
 	raceAfter = time.Second
 	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.
@@ -48,7 +49,8 @@ type experience struct {
 	fallback      string // why the proxy failed before the first port-forward; empty without such a failure
 }
 
-// Unreached is the error of a request that failed over the proxy and also over a port-forward.
+// Unreached is the error of a request that failed in both ways: through the API server's proxy, and through a
+// port-forward.
 type Unreached struct{ Proxy, Forward error }
 
 // Error implements error.
@@ -125,7 +127,7 @@ type attempt struct {
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
 	reached  bool           // the agent itself responded, but not with the error notLocal
-	final    bool           // the request would also fail over a port-forward
+	final    bool           // the request would fail through a port-forward too
 	local    bool           // the agent accepts only loopback clients
 }
 

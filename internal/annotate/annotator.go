@@ -23,8 +23,8 @@ const (
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is how long the agent waits after the API server has refused an annotation. Then the agent must
-	// retry even if the pod has not changed, because an administrator can change a role or a policy.
+	// refusedRetry is how long the agent waits before it retries a write that the API server refused. The agent retries
+	// even if the pod has not changed, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
 	// changesWithin is the wait after a change of a timeline. Several changes of a pod within changesWithin cause only
 	// one write attempt. The timeline of a starting pod changes often, but the start-up completes only once.
@@ -52,7 +52,9 @@ type Annotator struct {
 	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; each UID is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // time of the latest refusal by a policy; only the goroutine of Run uses provenAt
+	// provenAt is the latest time when a policy refused the request of checkPolicy. The refusal proves that the policy
+	// is in force. Only the goroutine of Run uses provenAt.
+	provenAt time.Time
 
 	mu   sync.Mutex
 	pods map[string]*pendingPod // pods of this node that request annotations, by UID
@@ -250,8 +252,8 @@ func (a *Annotator) storeWritten(uid string, p annotationRequest, values map[str
 	}
 }
 
-// delayWrite delays the next write to a pod. If the pod's set of missing annotations changes, Seen ends the delay. All
-// other changes of the pod leave the delay unchanged.
+// delayWrite delays the next write to a pod. Seen ends the delay if the pod's set of missing annotations changes, but
+// not after other changes of the pod.
 func (a *Annotator) delayWrite(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -45,7 +45,7 @@ func Feature() feature.Feature {
 				Report: agent.Health.Register(part, "not started yet"), Registerer: agent.Registerer,
 			})
 			return feature.Hooks{
-				Follower: follower{a}, Changed: a.Changed,
+				Follower: podFollower{a}, Changed: a.Changed,
 				Components: func() []feature.Component {
 					return []feature.Component{{Name: part, Last: true, Run: a.Run}}
 				},
@@ -54,15 +54,15 @@ func Feature() feature.Feature {
 	}
 }
 
-// follower adapts an Annotator to the interface podwatch.Follower.
-type follower struct{ *Annotator }
+// podFollower adapts an Annotator to the interface podwatch.Follower.
+type podFollower struct{ *Annotator }
 
 // Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.
-func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
+func (podFollower) Restarted(*corev1.Pod, podwatch.Restart) {}
 
 // checkPermissions tests whether the agent can patch pods, and whether the API server supports policies that limit this
-// permission. It does not test that a policy exists, because reading policies requires another permission. The
-// annotator tests the policy before the first write.
+// permission. checkPermissions does not test whether such a policy exists, because reading policies requires another
+// permission. The annotator tests the policy before the first write.
 func checkPermissions(ctx context.Context, api feature.APIServer) feature.Finding {
 	f := feature.Finding{
 		Subject: part,

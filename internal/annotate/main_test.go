@@ -91,7 +91,8 @@ func (h *harness) startAgent() {
 	})
 	agent := h.agent
 	pods := podwatch.NewPods(podwatch.Config{
-		Client: h.client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {}, Follower: follower{agent},
+		Client: h.client, NodeName: nodeName, Now: time.Now, Report: func(bool, string) {},
+		Follower: podFollower{agent},
 		Observe: func(context.Context, timeline.Observation) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

@@ -31,9 +31,9 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding of the Kustomize component \"annotate\" " +
 	"(Kubernetes 1.30 or newer), or use --annotate=off; see docs/annotations.md")
 
-// checkPolicy tests whether a policy limits the agent's permission to patch pods. It sends a dry-run request that the
-// policy must refuse, and returns nil if a policy refused the request. If the latest refusal is younger than provenFor,
-// checkPolicy returns nil without sending a request.
+// checkPolicy tests whether a policy limits the agent's permission to patch pods. checkPolicy sends a dry-run request
+// that the policy must refuse, and returns nil if a policy refused the request. If the latest refusal is younger than
+// provenFor, checkPolicy returns nil without sending a request.
 func (a *Annotator) checkPolicy(ctx context.Context, p annotationRequest) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

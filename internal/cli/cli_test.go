@@ -29,31 +29,31 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return programOf(AgentProgram).Run(ctx, args, getenv, stdout, stderr)
 }
 
-// said contains the output of a command and its exit code.
-type said struct {
+// commandOutput contains the output of a command and its exit code.
+type commandOutput struct {
 	code           int
 	stdout, stderr string
 }
 
 // kubectl runs the program as a plugin of kubectl, with a kubeconfig for the API server.
-func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) said {
+func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) commandOutput {
 	t.Helper()
 	return runs(t, PluginProgram, environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}, args...)
 }
 
-func runs(t *testing.T, program string, env environment, args ...string) said {
+func runs(t *testing.T, program string, env environment, args ...string) commandOutput {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	code := programOf(program).Run(t.Context(), args, env.get, &stdout, &stderr)
-	return said{code, stdout.String(), stderr.String()}
+	return commandOutput{code, stdout.String(), stderr.String()}
 }
 
-func (s said) must(t *testing.T, code int, stdout, stderr string) {
+func (o commandOutput) must(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
-	if s.code != code || !strings.Contains(s.stdout, stdout) || !strings.Contains(s.stderr, stderr) {
-		t.Errorf("exit %d; want %d with %q and %q, got\n%s\n%s", s.code, code, stdout, stderr, s.stdout, s.stderr)
+	if o.code != code || !strings.Contains(o.stdout, stdout) || !strings.Contains(o.stderr, stderr) {
+		t.Errorf("exit %d; want %d with %q and %q, got\n%s\n%s", o.code, code, stdout, stderr, o.stdout, o.stderr)
 	}
-	if code != ExitOK && code != ExitPartial && code != ExitUsage && s.stdout != "" {
-		t.Errorf("printed although it failed:\n%s", s.stdout)
+	if code != ExitOK && code != ExitPartial && code != ExitUsage && o.stdout != "" {
+		t.Errorf("printed although it failed:\n%s", o.stdout)
 	}
 }

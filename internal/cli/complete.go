@@ -29,7 +29,7 @@ func shells() []string { return []string{"bash", "zsh", "fish"} }
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, SuggestionsMinimumDistance: 2,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	for _, c := range call.Program.Commands {
 		sub := &cobra.Command{
@@ -166,8 +166,12 @@ func runCompletion(_ context.Context, call Call) int {
 	if !ok {
 		return code
 	}
-	if len(rest) == 0 || !slices.Contains(shells(), rest[0]) {
+	if len(rest) == 0 {
 		return call.FailUsage(errors.New("the name of a shell is required: use bash, zsh or fish"))
+	}
+	if !slices.Contains(shells(), rest[0]) {
+		return call.FailUsage(fmt.Errorf("invalid shell %q: must be %s", terminal.ShortName(rest[0]),
+			flags.OneOf(shells())))
 	}
 	root := completions(call)
 	var err error

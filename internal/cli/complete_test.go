@@ -87,7 +87,8 @@ func TestCompletionScripts(t *testing.T) {
 			t.Errorf("%s: %v\n%s", shell, err, out)
 		}
 	}
-	runs(t, AgentProgram, environment{}, "completion", "csh").must(t, ExitUsage, "", "bash, zsh or fish")
+	runs(t, AgentProgram, environment{}, "completion", "csh").must(t, ExitUsage, "",
+		`invalid shell "csh": must be bash, zsh or fish`)
 	runs(t, AgentProgram, environment{}, "completion").must(t, ExitUsage, "", "the name of a shell is required")
 }
 

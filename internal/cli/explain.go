@@ -165,9 +165,9 @@ func (a agentQuery) waterfall(ctx context.Context, record api.Record, page termi
 		render.WhatIf(predictions, unknown, page)
 }
 
-// livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod does
-// not wait for a pull, or if the agent does not respond. Without the list, the record shows only that a pull is in
-// progress.
+// livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The result is empty if the pod
+// does not wait for a pull, or if the agent does not respond. If the agent does not respond, the waterfall shows only
+// that a pull is in progress.
 func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.LivePullRecord {
 	inProgress := func(p api.PullRecord) bool { return p.Outcome == imagepull.OutcomePulling }
 	if !slices.ContainsFunc(record.Pulls, inProgress) {
@@ -268,8 +268,8 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 }
 
 // record returns the latest start-up of a pod from the agent of the pod's node. If the API server does not know the
-// pod, or does not allow the user to get the pod, record queries all agents. In this case, record also returns
-// the errors of agents that did not respond.
+// pod, or does not allow the user to get the pod, record queries all agents. If record queries all agents, it also
+// returns the errors of agents that did not respond.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node, bound := a.target.node, "" // bound is the pod's node, according to the API server
 	if a.cluster != nil && node == "" {

@@ -304,12 +304,12 @@ func clusterOf(t *testing.T, cluster []*fakeAgent) *agentstest.APIServer {
 }
 
 // atNoon runs the plugin with a clock that always shows noon.
-func atNoon(t testing.TB, server *agentstest.APIServer, args ...string) said {
+func atNoon(t testing.TB, server *agentstest.APIServer, args ...string) commandOutput {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	program := programOf(PluginProgram)
 	program.Now = func() time.Time { return noon }
 	env := environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}
 	code := program.Run(t.Context(), args, env.get, &stdout, &stderr)
-	return said{code, stdout.String(), stderr.String()}
+	return commandOutput{code, stdout.String(), stderr.String()}
 }

@@ -28,13 +28,13 @@ func newPoller() poller {
 }
 
 // startPoll starts a round if the command `top` polls agents and the previous round started at least pollEvery ago.
-func (f *followers) startPoll(ctx context.Context, now time.Time) {
-	p := &f.polling
+func (l *liveAgents) startPoll(ctx context.Context, now time.Time) {
+	p := &l.polling
 	if len(p.agents) == 0 || p.busy || !p.began.IsZero() && now.Sub(p.began) < pollEvery {
 		return
 	}
 	p.busy, p.began, p.refused = true, now, nil
-	there, ask := p.agents, f.config.snapshotOf(now)
+	there, ask := p.agents, l.config.snapshotOf(now)
 	p.running.Go(func() {
 		agents.EachDone(ctx, there, agentLimit, ask, func(_ int, response agents.Result[snapshot]) {
 			select {
@@ -46,28 +46,28 @@ func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	})
 }
 
-// takeResponse adds the response of one agent to the board.
-func (f *followers) takeResponse(response agents.Result[snapshot]) {
-	if len(f.polling.agents) == 0 {
+// takeResponse adds the response of one agent to the board of the command `top`.
+func (l *liveAgents) takeResponse(response agents.Result[snapshot]) {
+	if len(l.polling.agents) == 0 {
 		return // the command `top` has changed back to streams
 	}
 	now := time.Now()
 	if response.Err != nil {
-		if f.polling.refused == nil {
-			f.polling.refused = response.Err
+		if l.polling.refused == nil {
+			l.polling.refused = response.Err
 		}
-		f.board.Lose(response.Agent.Pod, f.withRemedy(response.Err), now)
+		l.board.Lose(response.Agent.Pod, l.withRemedy(response.Err), now)
 		return
 	}
-	f.opened = true
-	response.Value.show(f.board, response.Agent.Pod, now)
+	l.opened = true
+	response.Value.show(l.board, response.Agent.Pod, now)
 }
 
-// endPoll ends a round. If no agent has ever responded, endPoll returns an error.
-func (f *followers) endPoll() error {
-	f.polling.busy = false
-	if !f.opened && f.polling.refused != nil {
-		return f.polling.refused
+// endPoll ends a round of queries to all agents. If no agent has ever responded, endPoll returns an error.
+func (l *liveAgents) endPoll() error {
+	l.polling.busy = false
+	if !l.opened && l.polling.refused != nil {
+		return l.polling.refused
 	}
 	return nil
 }

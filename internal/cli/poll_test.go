@@ -64,13 +64,13 @@ func TestTopOfThousandNodes(t *testing.T) {
 	}
 	before := heap()
 	goroutines := runtime.NumGoroutine()
-	f := newFollowers(agentQuery{}, topConfig{since: 7 * 24 * time.Hour})
+	l := newLiveAgents(agentQuery{}, topConfig{since: 7 * 24 * time.Hour})
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	f.follow(ctx, there)
+	l.updateStreams(ctx, there)
 	screen, typed, done := picture{make(chan []string, 1)}, make(chan byte, 1), make(chan error, 1)
 	go func() {
-		done <- f.show(ctx, screen, typed, func() terminal.Page { return terminal.Page{Columns: 120} })
+		done <- l.show(ctx, screen, typed, func() terminal.Page { return terminal.Page{Columns: 120} })
 	}()
 	mostGoroutines := 0
 	for asked.Load() < nodes && ctx.Err() == nil {
@@ -86,7 +86,7 @@ func TestTopOfThousandNodes(t *testing.T) {
 		t.Error(err)
 	}
 	stop()
-	f.wait()
+	l.wait()
 	if !strings.HasPrefix(lines[0], "1000 nodes: ") || len(lines) > 40 {
 		t.Errorf("%d lines, %q", len(lines), lines[0])
 	}
@@ -123,20 +123,20 @@ func TestPollFails(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	there := tooManyToStream(server.URL, transport)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	f := newFollowers(agentQuery{}, topConfig{since: time.Hour})
-	f.follow(ctx, there)
-	err := f.show(ctx, picture{make(chan []string, 1)}, nil, func() terminal.Page { return terminal.Page{Columns: 80} })
+	l := newLiveAgents(agentQuery{}, topConfig{since: time.Hour})
+	l.updateStreams(ctx, there)
+	err := l.show(ctx, picture{make(chan []string, 1)}, nil, func() terminal.Page { return terminal.Page{Columns: 80} })
 	stop()
-	f.wait()
+	l.wait()
 	var refused *client.Refusal
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestFollowSwitchesToPolling checks that top closes the streams if there are too many agents, and opens the streams
+// TestTopSwitchesToPolling checks that top closes the streams if there are too many agents, and opens the streams
 // again later.
-func TestFollowSwitchesToPolling(t *testing.T) {
+func TestTopSwitchesToPolling(t *testing.T) {
 	server := httptest.NewServer(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
 	)
@@ -146,22 +146,22 @@ func TestFollowSwitchesToPolling(t *testing.T) {
 	there := tooManyToStream(server.URL, transport)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	f := newFollowers(agentQuery{}, topConfig{since: time.Hour})
-	f.follow(ctx, there[:2])
-	if len(f.running) != 2 {
-		t.Errorf("%d streams, want 2", len(f.running))
+	l := newLiveAgents(agentQuery{}, topConfig{since: time.Hour})
+	l.updateStreams(ctx, there[:2])
+	if len(l.running) != 2 {
+		t.Errorf("%d streams, want 2", len(l.running))
 	}
-	f.follow(ctx, there)
+	l.updateStreams(ctx, there)
 	for range 2 {
-		f.end(<-f.ended)
+		l.end(<-l.ended)
 	}
-	if len(f.running) != 0 || len(f.polling.agents) != maxStreams+1 {
-		t.Errorf("%d streams and %d polled agents", len(f.running), len(f.polling.agents))
+	if len(l.running) != 0 || len(l.polling.agents) != maxStreams+1 {
+		t.Errorf("%d streams and %d polled agents", len(l.running), len(l.polling.agents))
 	}
-	f.follow(ctx, there[:3])
-	if len(f.running) != 3 || len(f.polling.agents) != 0 || len(f.board.Agents()) != 3 {
-		t.Errorf("%d streams and %d polled agents", len(f.running), len(f.polling.agents))
+	l.updateStreams(ctx, there[:3])
+	if len(l.running) != 3 || len(l.polling.agents) != 0 || len(l.board.Agents()) != 3 {
+		t.Errorf("%d streams and %d polled agents", len(l.running), len(l.polling.agents))
 	}
 	stop()
-	f.wait()
+	l.wait()
 }

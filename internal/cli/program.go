@@ -29,7 +29,8 @@ const (
 	pluginCompletionFile = "kubectl_complete-podlapse"
 )
 
-// Called returns the program's name and its arguments. The name depends on the program's file name.
+// Called returns the program's name and its arguments. The program's name is PluginProgram if the executable file has
+// the name of a kubectl plugin, and AgentProgram otherwise.
 func Called(args []string) (program string, rest []string) {
 	if len(args) == 0 {
 		return AgentProgram, nil
@@ -48,7 +49,10 @@ func Called(args []string) (program string, rest []string) {
 type Program struct {
 	Name     string // AgentProgram or PluginProgram
 	Commands []Command
-	Now      func() time.Time // clock; nil means time.Now
+	// AgentOnly contains the names of the commands that only the program AgentProgram has. If Name is AgentProgram,
+	// AgentOnly is empty.
+	AgentOnly []string
+	Now       func() time.Time // clock; nil means time.Now
 }
 
 // Command is a sub-command.
@@ -126,11 +130,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 			return c.Run(ctx, call)
 		}
 	}
-	text := fmt.Sprintf("unknown command %q", terminal.ShortName(call.Command))
-	if similar := completions(call).SuggestionsFor(call.Command); len(similar) > 0 {
-		text += ": did you mean " + flags.OneOf(similar) + "?"
-	}
-	fmt.Fprintf(stderr, "%s: %s\nRun \"%s help\" for the list of commands.\n", p.Name, text, p.Name)
+	fmt.Fprintf(stderr, "%s: %s\nRun \"%s help\" for the list of commands.\n", p.Name, unknownCommand(call), p.Name)
 	return ExitUsage
 }
 
@@ -231,8 +231,22 @@ func (c Call) Fail(err error) int {
 // FailUsage prints an error about the arguments and returns the exit code.
 func (c Call) FailUsage(err error) int {
 	c.note(err)
-	fmt.Fprintf(c.Stderr, "Run \"%s %s --help\" for the flags and examples.\n", c.Program.Name, c.Command)
+	fmt.Fprintf(c.Stderr, "Run \"%s %s --help\" for %s.\n", c.Program.Name, c.Command, c.helpContents())
 	return ExitUsage
+}
+
+// helpContents names the contents of the command's help.
+func (c Call) helpContents() string {
+	for _, command := range c.Program.Commands {
+		switch {
+		case command.Name != c.Command:
+		case len(command.Examples) > 0:
+			return "the flags and examples"
+		case command.Flags != nil:
+			return "the flags"
+		}
+	}
+	return "the usage"
 }
 
 func (c Call) note(err error) {

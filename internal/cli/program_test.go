@@ -12,7 +12,11 @@ func TestUnknownCommand(t *testing.T) {
 		"expain":    `unknown command "expain": did you mean explain?`,
 		"regist":    `unknown command "regist": did you mean registries?`,
 		"registry":  `unknown command "registry": did you mean registries?`,
-		"p":         `unknown command "p": did you mean top, pulls or page?`,
+		"p":         `unknown command "p": did you mean pulls or page?`,
+		"nod":       `unknown command "nod": did you mean nodes or node?`,
+		"ndoes":     `unknown command "ndoes": did you mean nodes?`,
+		"foo":       `unknown command "foo"`,
+		"logs":      `unknown command "logs"`,
 		"unrelated": `unknown command "unrelated"`,
 		"\x1b[2J":   `unknown command "\x1b[2J"`,
 	} {
@@ -21,6 +25,35 @@ func TestUnknownCommand(t *testing.T) {
 			t.Errorf("%q: exit %d, %q and %q, want %q", command, got.code, got.stdout, got.stderr, want)
 		}
 	}
+}
+
+// TestFlagBeforeCommand expects an example with the flag after the command. The error must not contain the value.
+func TestFlagBeforeCommand(t *testing.T) {
+	const follows = " must follow the command, for example: kubectl podlapse "
+	for args, want := range map[string]string{
+		"--context=x nodes":                  "flag --context" + follows + "nodes --context=NAME\n",
+		"--context x nodes":                  "flag --context" + follows + "nodes --context=NAME\n",
+		"--context=x":                        "flag --context" + follows + "explain --context=NAME\n",
+		"-n foo explain x":                   "flag -n" + follows + "explain -n NAME\n",
+		"-nfoo top":                          "flag -n" + follows + "top -n NAME\n",
+		"-A top":                             "flag -A" + follows + "top -A\n",
+		"--server=http://me:secret@host":     "flag --server" + follows + "explain --server=URL\n",
+		"--nothing=x top":                    "unknown flag \"--nothing\": the first argument must be a command\n",
+		"-" + strings.Repeat("\x1b", 200):    `unknown flag "-\x1b`,
+		"-o json nodes":                      "flag -o" + follows + "nodes -o table|wide|json|yaml|name\n",
+		"--=x":                               "unknown flag \"--\": the first argument must be a command\n",
+		"-=x":                                "unknown flag \"-\": the first argument must be a command\n",
+		"---":                                "unknown flag \"---\": the first argument must be a command\n",
+		"--prometheus http://x nodes report": "flag --prometheus" + follows + "report --prometheus=URL\n",
+	} {
+		got := runs(t, PluginProgram, environment{}, strings.Fields(args)...)
+		got.must(t, ExitUsage, "", "kubectl podlapse: "+want)
+		if strings.Contains(got.stderr, "secret") {
+			t.Errorf("%s: prints the password: %s", args, got.stderr)
+		}
+	}
+	runs(t, AgentProgram, environment{}, "--pod=shop/web-0").must(t, ExitUsage, "",
+		"podlapse-agent: flag --pod must follow the command, for example: podlapse-agent replay --pod=NAMESPACE/POD")
 }
 
 // TestCommandAsArgument expects the name of the command that the argument means.

@@ -151,7 +151,7 @@ func pulls(nodes bool) view[listedPull] {
 		},
 		id: func(p listedPull) string {
 			id := fmt.Sprintf("%s|%t|%s|%s|%s", p.node, p.live != nil, p.pod(), p.container(), p.image())
-			if p.recent != nil { // a pod of a StatefulSet has the same name as the pod that it replaces
+			if p.recent != nil { // the pod's name is not unique, because a StatefulSet reuses names
 				id += fmt.Sprintf("|%d|%d", p.recent.Attempt, p.recent.FinishedAt.UnixNano())
 			}
 			return id

@@ -73,11 +73,17 @@ func toKubelet(err error) bool {
 	return errors.As(err, &refused) && refused.Kubernetes && strings.Contains(refused.Reason, "error dialing backend")
 }
 
-// serverRemedy adds a remedy to the error of a query to the agent in --server. The address in the remedy contains no
-// password.
+// serverRemedy adds a remedy to the error of a query to the agent in --server, or to the local agent if the user set
+// neither --server nor a kubeconfig. The address in the remedy contains no password.
 func (r agentAccess) serverRemedy(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
+	case r.target.noKubeconfig != "" && exitOf(err) == ExitUnreachable:
+		return fmt.Errorf("%s, and the local agent at %s is unreachable: %w\nTo query the agents of a cluster, set "+
+			"--kubeconfig or KUBECONFIG. To query one agent, set --server to its URL", r.target.noKubeconfig,
+			localServer, err)
+	case r.target.noKubeconfig != "":
+		return err
 	case errors.As(err, &certificate):
 		return fmt.Errorf("--server: %w\nSet --ca-file to a file with the CA certificate that verifies the agent's "+
 			"certificate", err)

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -62,6 +63,32 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDefaultServer expects that the errors of a query to the default address name the missing kubeconfig, and not the
+// flag --server, which the user did not set.
+func TestDefaultServer(t *testing.T) {
+	const missing = "no kubeconfig found (KUBECONFIG names only missing files: /none)"
+	env := environment{"KUBECONFIG": "/none"}
+	access, err := target{}.open(AgentProgram, env.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer access.close()
+	want := missing + ", and the local agent at http://127.0.0.1:9717 is unreachable: connection refused\nTo query " +
+		"the agents of a cluster, set --kubeconfig or KUBECONFIG. To query one agent, set --server to its URL"
+	refused := &url.Error{Op: "Get", URL: localServer, Err: errors.New("connection refused")}
+	if got := access.withRemedy(refused).Error(); !strings.HasSuffix(strings.Replace(got,
+		refused.Error(), "connection refused", 1), want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	other := errors.New("another failure")
+	if got := access.withRemedy(other); !errors.Is(got, other) || strings.Contains(got.Error(), "--server") {
+		t.Errorf("got %v", got)
+	}
+	runs(t, AgentProgram, env, "node", "worker-1").must(t, ExitUsage, "", missing+": the command queries only the "+
+		"local agent at http://127.0.0.1:9717, so it accepts no node name: remove the node name, or set --kubeconfig")
+	runs(t, PluginProgram, env, "top").must(t, ExitUsage, "", missing+": set --kubeconfig or KUBECONFIG")
 }
 
 // TestKnownPodsArePrinted expects the start-ups of the known resources although another resource is unknown.

@@ -94,23 +94,26 @@ func runReplay(_ context.Context, call Call) int {
 
 func replay(path string) ([]timeline.Timeline, error) {
 	if path == "-" {
-		timelines, err := recording.Replay(recording.NewReader(os.Stdin))
-		return timelines, inFile("standard input", err)
+		return replayFile("standard input", os.Stdin)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open recording: %w", err)
+		return nil, fmt.Errorf("open recording: %w: give the path of a recording that you can read", err)
 	}
 	defer file.Close()
-	timelines, err := recording.Replay(recording.NewReader(file))
-	return timelines, inFile(path, err)
+	return replayFile(path, file)
 }
 
-func inFile(path string, err error) error {
-	if err == nil {
-		return nil
+// replayFile replays an open file. The error begins with the given name of the file.
+func replayFile(name string, file *os.File) ([]timeline.Timeline, error) {
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: the path is a directory: give the path of a recording, which is a file", name)
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	timelines, err := recording.Replay(recording.NewReader(file))
+	if err != nil {
+		return timelines, fmt.Errorf("%s: %w", name, err)
+	}
+	return timelines, nil
 }
 
 func (c *replayConfig) chosen(timelines []timeline.Timeline) ([]timeline.Timeline, error) {

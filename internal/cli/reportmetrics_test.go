@@ -15,7 +15,7 @@ import (
 )
 
 // reportOf runs the command report with a Prometheus server, but without a kubeconfig and without agents.
-func reportOf(t *testing.T, responses fleetmetricstest.Responses, args ...string) said {
+func reportOf(t *testing.T, responses fleetmetricstest.Responses, args ...string) commandOutput {
 	t.Helper()
 	program := programOf(PluginProgram)
 	program.Now = fleetmetricstest.Until
@@ -23,7 +23,7 @@ func reportOf(t *testing.T, responses fleetmetricstest.Responses, args ...string
 		"--since", "2h"}, args...)
 	var stdout, stderr bytes.Buffer
 	code := program.Run(t.Context(), args, environment{}.get, &stdout, &stderr)
-	return said{code, stdout.String(), stderr.String()}
+	return commandOutput{code, stdout.String(), stderr.String()}
 }
 
 func TestReportFromPrometheus(t *testing.T) {

@@ -37,8 +37,8 @@ const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
 type resource struct {
 	kind            string
 	namespace, name string // namespace is empty for a node
-	// typo is a hint for the user if the name of the pod or of its namespace is similar to a resource type. Otherwise,
-	// typo is empty.
+	// typo is a hint for the user if the name of the pod or of its namespace is similar to a resource type. If no name
+	// is similar to a resource type, typo is empty.
 	typo string
 }
 
@@ -129,8 +129,9 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	return one, nil
 }
 
-// typoIn returns a hint if a word is similar to a resource type. Otherwise, the result is empty. The argument "taken"
-// states how the command interprets the word. The argument "rest" is the text that follows the type.
+// typoIn returns a hint if a word is similar to a resource type. If the word is not similar to a resource type, the
+// result is empty. The argument "taken" states how the command interprets the word. The argument "rest" is the text
+// that follows the type.
 func typoIn(word, taken, rest string) string {
 	similar := resourcetype.Similar(word)
 	if similar == "" {

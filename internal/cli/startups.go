@@ -208,7 +208,8 @@ func (r resource) workloadFilters() []client.Filter {
 
 // above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. The first result is the
 // Deployment or the CronJob with the name OWNER, which might own the ReplicaSet or the Job. The second result is the
-// suffix. For other kinds of workloads and other forms of names, both results are zero values.
+// suffix. Both results are zero values if r is neither a ReplicaSet nor a Job, or if the name of r does not have the
+// form OWNER-SUFFIX.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

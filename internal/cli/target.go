@@ -31,6 +31,7 @@ const (
 // target contains the flags that select the agents to query: the agent at an address, or the agents of a cluster.
 type target struct {
 	server            *url.URL // address of the agent; nil to query the agents of a cluster
+	noKubeconfig      string   // if the server is only the default: why the command found no kubeconfig
 	token             string   // bearer token for the agent; empty without a token
 	authorities       *x509.CertPool
 	certFile, keyFile string
@@ -92,9 +93,14 @@ type agentAccess struct {
 // --kubeconfig, --context, --node and --as, the program podlapse-agent selects the agent on this machine.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
+	missing := "no kubeconfig found"
+	if names := getenv("KUBECONFIG"); names != "" && t.kubeconfig == "" && len(files) == 0 {
+		missing = fmt.Sprintf("no kubeconfig found (KUBECONFIG names only missing files: %s)", names)
+	}
 	named := t.kubeconfig+t.context+t.node+t.as != ""
 	if t.server == nil && program == AgentProgram && !named && len(files) == 0 {
 		t.server, _ = url.Parse(localServer)
+		t.noKubeconfig = missing
 	}
 	if t.server != nil {
 		return t.openServer()
@@ -108,8 +114,8 @@ func (t target) open(program string, getenv func(string) string) (agentAccess, e
 		}
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return agentAccess{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or set --server " +
-			"to the URL of an agent")
+		return agentAccess{}, fmt.Errorf("%s: set --kubeconfig or KUBECONFIG, or set --server to the URL of an agent",
+			missing)
 	}
 	return agentAccess{}, fmt.Errorf("read kubeconfig: %w", err)
 }
@@ -189,11 +195,15 @@ func (t target) openServer() (agentAccess, error) {
 	}, nil
 }
 
-// checkNodeName returns an error if the command queries one agent at a URL. In this case, the user cannot select an
+// checkNodeName returns an error if the command queries one agent at a URL, because the user then cannot select an
 // agent by the name of its node.
 func (r agentAccess) checkNodeName() error {
 	if r.cluster != nil {
 		return nil
+	}
+	if reason := r.target.noKubeconfig; reason != "" {
+		return fmt.Errorf("%s: the command queries only the local agent at %s, so it accepts no node name: remove the "+
+			"node name, or set --kubeconfig or KUBECONFIG to query the agents of a cluster", reason, localServer)
 	}
 	return fmt.Errorf("the command queries only the agent at %s, so it accepts no node name: remove the node name, or "+
 		"remove --server and set --kubeconfig to query the agents of a cluster", r.target.server.Redacted())

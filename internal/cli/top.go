@@ -133,14 +133,14 @@ func (a agentQuery) topOnce(ctx context.Context, c topConfig) int {
 
 func (a agentQuery) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
-	f := newFollowers(a, c)
+	l := newLiveAgents(a, c)
 	defer func() {
 		stop()
-		f.wait()
+		l.wait()
 	}()
-	err := f.look(ctx, c.limit)
+	err := l.look(ctx, c.limit)
 	if err == nil {
-		err = f.onScreen(ctx, file, func() terminal.Page {
+		err = l.onScreen(ctx, file, func() terminal.Page {
 			page := c.page(file, a.Getenv)
 			page.Cut = true
 			return page
@@ -155,7 +155,7 @@ func (a agentQuery) liveTop(ctx context.Context, c topConfig, file *os.File) int
 }
 
 // onScreen draws the board on the terminal. onScreen restores the terminal before it returns, even after an error.
-func (f *followers) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
+func (l *liveAgents) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
 	screen, err := terminal.Open(os.Stdin, file)
 	if err != nil {
 		return err
@@ -165,5 +165,5 @@ func (f *followers) onScreen(ctx context.Context, file *os.File, page func() ter
 			err = closed
 		}
 	}()
-	return f.show(ctx, screen, keys(os.Stdin), page)
+	return l.show(ctx, screen, keys(os.Stdin), page)
 }

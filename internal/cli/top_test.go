@@ -29,15 +29,15 @@ func TestTopForgetsDeletedAgent(t *testing.T) {
 			HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}, Node: "node-a", Pod: pod}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	f := newFollowers(agentQuery{}, topConfig{})
-	f.follow(ctx, []agents.Agent{agentCalled("before")})
-	f.end(<-f.ended)
-	f.follow(ctx, []agents.Agent{agentCalled("after")})
-	if got := fmt.Sprint(f.board.Agents()); got != "[after]" {
+	l := newLiveAgents(agentQuery{}, topConfig{})
+	l.updateStreams(ctx, []agents.Agent{agentCalled("before")})
+	l.end(<-l.ended)
+	l.updateStreams(ctx, []agents.Agent{agentCalled("after")})
+	if got := fmt.Sprint(l.board.Agents()); got != "[after]" {
 		t.Errorf("follows %s, want [after]", got)
 	}
 	stop()
-	f.wait()
+	l.wait()
 }
 
 // TestTopRowsFitNarrowTerminal checks that the table of top -w fits on narrow terminals, with and without nodes.

@@ -193,11 +193,11 @@ func TestRevisionByNumber(t *testing.T) {
 func TestUnknownRevisionNumbers(t *testing.T) {
 	cluster := withCheckout(shop())
 	server := clusterOf(t, cluster)
-	explained := func(flags ...string) said {
+	explained := func(flags ...string) commandOutput {
 		return atNoon(t, server, append([]string{"explain", "deploy/checkout", "-n", "shop"}, flags...)...)
 	}
 	names := "use one of these names: " + newHash + ", " + oldHash
-	missing := func(name string, got said, code int, want ...string) {
+	missing := func(name string, got commandOutput, code int, want ...string) {
 		t.Helper()
 		for _, text := range want {
 			if got.code != code || !strings.Contains(got.stderr, text) {

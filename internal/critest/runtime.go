@@ -101,9 +101,9 @@ type Options struct {
 	Sandboxer string
 }
 
-// Front is a function that starts a proxy for the runtime; nil for no proxy. Start calls Front with the socket of the
-// runtime and the path that the proxy must serve. Start calls Front again for a restarted runtime.
-var Front func(t testing.TB, socket, path string)
+// StartProxy starts a proxy for the runtime; nil for no proxy. Start calls StartProxy with the socket of the runtime
+// and the path that the proxy must serve. Start calls StartProxy again for a restarted runtime.
+var StartProxy func(t testing.TB, socket, path string)
 
 // Start serves on a Unix socket at path until the test ends or the test calls Stop. If a socket file exists, Start
 // deletes it and creates a new file, like a restarted runtime.
@@ -134,9 +134,9 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 		r.version = "v2.4.2"
 	}
 	socket := path
-	if Front != nil {
+	if StartProxy != nil {
 		socket += ".r"
-		Front(t, socket, path)
+		StartProxy(t, socket, path)
 	}
 	_ = os.Remove(socket)
 	listener, err := net.Listen("unix", socket)

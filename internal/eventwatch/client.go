@@ -13,9 +13,9 @@ import (
 )
 
 // maxFrame is the maximum size in bytes of an Event that an Event watch reads. An Event of the kubelet usually has a
-// few hundred bytes. An Event with a long error message from the runtime has a few KiB. etcd stores objects of up to
-// 1.5 MiB. To decode an Event of this size, client-go would need 7.5 MiB of memory. client-go would also keep a buffer
-// of 2 MiB until the watch ends. Up to DefaultWatches watches can be open at the same time.
+// few hundred bytes. An Event with a long error message from the runtime has a few KiB. Without a limit, client-go
+// would need 7.5 MiB of memory to decode the largest Event that etcd stores (1.5 MiB). After such an Event, client-go
+// would keep a buffer of 2 MiB until the watch ends. At most DefaultWatches Event watches are open at the same time.
 const maxFrame = 128 << 10
 
 // maxLists is the maximum number of list requests per second. Each list request costs the API server a few milliseconds

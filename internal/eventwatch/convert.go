@@ -26,10 +26,10 @@ const (
 )
 
 // isOversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the
-// API server. The API server checks the Event's namespace and sets its resource version. The client that creates the
-// Event chooses all other texts that isOversized checks. In core/v1 Events, the API server does not limit the length of
-// these texts. convertEvent shortens only descriptive texts. If the agent shortened an identifying text, two objects
-// could get the same identity.
+// API server. The API server checks the Event's namespace and sets the Event's resource version. The client that
+// creates the Event chooses every other text that isOversized checks. In core/v1 Events, the API server does not limit
+// the length of texts that the client chooses. convertEvent shortens only descriptive texts. If the agent shortened an
+// identifying text, two objects could get the same identity.
 func isOversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||

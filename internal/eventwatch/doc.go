@@ -3,8 +3,8 @@
 //
 // cmd/agent runs Source on its own goroutine. Source passes observations to a function that calls package reconcile.
 // Each open watch has its own goroutine, which passes on the observations of the watch. The function that receives the
-// observations may block. While the function blocks, the API server's data waits in the connection, so memory does not
-// grow.
+// observations may block. While the receiving function blocks, the API server's data waits in the connection, so the
+// agent's memory does not grow.
 //
 // An unreachable API server is never an error: Source reports the problem and retries with back-off until its
 // context is done.

@@ -60,12 +60,12 @@ func keyOf(event *corev1.Event) eventKey {
 // also holds the Events of pods without a request, so that a later request gets the pod's earlier Events.
 //
 // At the limit, eventCache forgets pods of the namespace with the most Events or bytes, so that a namespace with many
-// Events does not affect other namespaces. In the chosen namespace, eventCache first forgets the pod that has had no
-// new Event for the longest time. eventCache records which pods it forgot, because it lacks Events of these pods.
+// Events does not affect other namespaces. In a namespace, eventCache first forgets the pod that has had no new Event
+// for the longest time. eventCache records which pods it forgot, because it lacks Events of these pods.
 type eventCache struct {
 	namespaces map[string]*namespaceCache
-	// namespacesMissing is true if the map had no room for a namespace. Then Events of namespaces outside the map can
-	// be missing.
+	// namespacesMissing is true if the map had no room for a namespace. If namespacesMissing is true, the cache can
+	// lack Events of namespaces that are not in the map.
 	namespacesMissing bool
 	limit             int // maximum number of Events
 	events            int
@@ -203,7 +203,7 @@ func (c *eventCache) forgetOldest(s *namespaceCache) {
 }
 
 // forget removes a pod and records the pod's hash. If there are too many recorded hashes, forget marks the namespace
-// with the most forgotten pods as incomplete. Then every pod of this namespace counts as forgotten.
+// with the most forgotten pods as incomplete. Every pod of an incomplete namespace counts as forgotten.
 func (c *eventCache) forget(s *namespaceCache, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -69,15 +69,14 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Unserved requests of the agent for the Events of one pod. Counts a request when the request ends. " +
-				"Excludes requests of at most 5 seconds. A request is served when an Event of the pod arrives, or " +
-				"when an Event watch has read all existing Events. After an unserved request, the timeline of the " +
-				"pod can lack evidence about image pulls.",
+			Help: "Pods that needed Events for more than 5 seconds and got none: no Event of the pod arrived, and no " +
+				"Event watch had read all existing Events when the need ended. The timelines of these pods can lack " +
+				"evidence about image pulls. A pod that needs Events several times can count several times.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Replacements of an Event watch for a whole namespace with watches for single pods. The agent " +
-				"replaces a watch if the agent needs only a few of the many Events in the namespace.",
+			Help: "Event watches on whole namespaces that the agent replaced with watches on single pods, because " +
+				"the agent needed only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

@@ -19,8 +19,8 @@ func (s *Source) recordOpened(w *watcher) time.Time {
 	return w.openedAt
 }
 
-// recordProven records that a watch has delivered all existing Events. If the pod of a single-pod watch also has a
-// shared watch, recordProven makes the shared watch update the list of its pods.
+// recordProven records that the watch w has delivered all existing Events. If w serves a single pod that a shared watch
+// also serves, recordProven makes the shared watch update its list of pods.
 func (s *Source) recordProven(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,8 @@ type request struct {
 	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin is
-	// unknown. arrivedAt is zero if no sample can provide the position, for example because new samples might be later
-	// than the pod's first Events.
+	// unknown. arrivedAt is zero if no sample of the API server's revision can provide the position. For example, the
+	// pod arrived long ago, so a new sample might be later than the pod's first Events.
 	position  *position
 	arrivedAt time.Time
 
@@ -36,15 +36,16 @@ type request struct {
 	waitReported bool
 
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
-	// into the channel before each observation and takes the token out afterwards. So one watch cannot report that all
-	// Events have arrived while the pod's other watch still delivers an Event. A mutex is unsuitable, because a
-	// goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for the
-	// token. The token guards the fields below.
+	// into the channel before each observation and takes the token out afterwards. So while one of the pod's watches
+	// delivers an Event, the other watch cannot report that all Events have arrived. A watch holds the token while
+	// Config.Observe blocks, which can take long. So a goroutine that holds the lock of Source must not wait for the
+	// token. delivering is a channel and not a mutex because of the tests: testing/synctest does not advance the time
+	// of a bubble while a goroutine waits for a mutex. A goroutine must hold the token to use the fields below.
 	delivering   chan struct{}
 	seen         map[uint64]uint64 // hash of an Event's version, by the hash of the Event's name; detects repeats
 	sawNodeEvent bool              // an Event of this node's kubelet has arrived
 	confirming   []*watcher        // open watches that have delivered all existing Events; at most two
-	order        *atomic.Int64     // source of EventsWatched.Order and EventsLost.Order; all pods share this counter
+	order        *atomic.Int64     // counter for EventsWatched.Order and EventsLost.Order; all pods share it
 }
 
 func newRequest(w timeline.EventWatch, order *atomic.Int64) *request {
@@ -90,8 +91,8 @@ func (r *request) reportWatched(w *watcher, watched timeline.EventsWatched, obse
 	}
 }
 
-// reportWaiting reports the observation in the argument "lost" if no open watch covers the pod and the pod is still
-// requested.
+// reportWaiting reports the observation in the argument "lost" if the core still requests the pod's Events but no open
+// watch covers the pod.
 func (r *request) reportWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -101,7 +102,7 @@ func (r *request) reportWaiting(lost timeline.EventsLost, observe func(timeline.
 	}
 }
 
-// reportLoss reports EventsLost if no other open watch covers the pod and the pod is still requested.
+// reportLoss reports EventsLost if the core still requests the pod's Events but no other open watch covers the pod.
 func (r *request) reportLoss(
 	ctx context.Context, w *watcher, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {

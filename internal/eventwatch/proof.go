@@ -26,14 +26,18 @@ func newProof(revision uint64) *proof {
 	}
 }
 
-// observeVersion processes the version of an Event and ignores a version that is not a number.
-func (p *proof) observeVersion(version string) {
+// observeVersion processes the version of an Event and ignores a version that is not a number. observeVersion reports
+// whether the version is the highest so far.
+func (p *proof) observeVersion(version string) (highest bool) {
 	switch v := revisionOf(version); {
 	case v == 0:
+		return false
 	case v < p.newest:
 		p.at = time.Now().Add(kubeclient.ProvenAfter)
+		return false
 	default:
 		p.newest = v
+		return true
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // watchQueue holds the watches that wait for a slot. The queue has two parts: first the watches that never had a slot,
-// then the watches whose lease ended. A watch is added at the end of its part. A new pod gets its Events early, even if
-// many older pods wait. The lock of Source guards watchQueue.
+// then the watches whose lease ended. Within each part, a new watch comes last. A new pod gets its Events early, even
+// if many older pods wait. The lock of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*watcher // at most one watch per pod
 	taken   int        // slots in use
@@ -92,8 +92,8 @@ func (s *Source) mustLeaveSlot(w *watcher) bool {
 }
 
 // mustReleaseSlot reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if
-// a waiting watch can use the slot, or if mustYield returns true. Before leaseTime, the watch releases the slot only if
-// it has delivered all existing Events and the waiting watch never had a slot.
+// a waiting watch can use the slot, or if mustYield returns true. Until leaseTime has passed, the watch releases the
+// slot only to a watch that never had a slot, and only after the open watch has delivered all existing Events.
 func (s *Source) mustReleaseSlot(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

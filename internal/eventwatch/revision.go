@@ -19,10 +19,13 @@ const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// When a pod arrives, a sample should be at least usualAge old. If a sample is at least this old, the agent assumes
-	// that the sample is older than all Events of the pod. A younger sample might be newer than the pod's first Event:
-	// the kubelet's timestamps have a resolution of one second, and the pod watch can deliver the pod late. If all
-	// usable samples are younger than usualAge, the Event watch begins at the oldest of them.
+	// eventInterval is the minimum time between two samples that the agent takes from the Events of open watches.
+	eventInterval = usualAge
+	// When a pod arrives, a sample should be at least usualAge old. If a sample is at least usualAge old, the agent
+	// assumes that the sample is older than all Events of the pod. A sample that is younger than usualAge might be
+	// newer than the pod's first Event, because the kubelet's timestamps have a resolution of one second, and because
+	// the pod watch can deliver the pod late. If all usable samples are younger than usualAge, the Event watch begins
+	// at the oldest of them.
 	usualAge = 2 * time.Second
 	// When a pod arrives, a sample is usable only if its age is at most maxBefore. For a watch that begins at an older
 	// revision, etcd must read more revisions.
@@ -30,17 +33,18 @@ const (
 	// A new sample is usable for a pod only if the sample is taken at most maxAfter after the pod arrived. The kubelet
 	// takes a few tenths of a second to create the pod's first Event.
 	maxAfter = time.Second
-	// likelyFor is how long the agent takes samples for new pods after the latest request for a pod's Events. On a node
-	// where no start-up needs Events, for example because all images are present, the agent takes no samples.
+	// likelyFor is a time limit: after a request for a pod's Events, the agent takes samples for new pods during this
+	// time. On a node where no start-up needs Events, for example because all images are present, the agent takes no
+	// samples.
 	likelyFor = 5 * time.Minute
-	// maxSampleAge is how long the agent keeps a sample. This time is shorter than the interval at which the API server
-	// compacts etcd (--etcd-compaction-interval).
+	// maxSampleAge is how long the agent keeps a sample. maxSampleAge is shorter than the interval at which the API
+	// server compacts etcd (--etcd-compaction-interval).
 	maxSampleAge = 4 * time.Minute
 )
 
-// To take a sample, the agent requests a list with a field selector for the name of one Event. For this list, etcd
-// reads only one key, even if the namespace contains many Events. The Event that sampleSelector names does not need to
-// exist. The namespace sampleNamespace exists in every cluster.
+// To take a sample, the agent requests a list with a field selector for the name of one Event. With this field
+// selector, etcd reads only one key, even if the namespace contains many Events. The Event that sampleSelector names
+// does not need to exist. The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -48,8 +52,8 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. The position of a pod means that the agent
-// has observed all Events about the pod that the API server stored after the time `since`, up to the revision.
+// position is a point in the sequence of changes of the API server's Events. If a pod has a position, the agent has
+// observed all Events about the pod from the time `since` up to the revision.
 type position struct {
 	revision uint64
 	since    time.Time // on the agent's clock; zero if the agent has observed all Events up to the revision
@@ -88,6 +92,27 @@ func (r *revisions) sampleBefore(arrivedAt time.Time) (position, bool) {
 	return best, best.revision != 0
 }
 
+// add adds a sample, and removes the samples that are too old.
+func (r *revisions) add(p position) {
+	for len(r.samples) > 0 && p.since.Sub(r.samples[0].since).Abs() > maxSampleAge {
+		r.samples = r.samples[1:]
+	}
+	r.samples = append(r.samples, p)
+}
+
+// recordRevision stores the revision of a new Event as a sample. While a watch delivers Events, the agent does not need
+// to request samples. recordRevision takes the lock.
+func (s *Source) recordRevision(revision uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, now := &s.revisions, s.config.Now()
+	if n := len(r.samples); n > 0 &&
+		(now.Sub(r.samples[n-1].since).Abs() < eventInterval || revision <= r.samples[n-1].revision) {
+		return
+	}
+	r.add(position{revision: revision, since: now})
+}
+
 // PodStarting requests a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
 // the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does not
 // block. While no pods start, the agent takes no samples.
@@ -103,9 +128,9 @@ func (s *Source) PodStarting() {
 }
 
 // requestSample wakes the goroutine that takes samples. If an earlier sample covers the new pod, urgent is false, and
-// the goroutine first waits for a random duration. This wait spreads the load when the pods of a new DaemonSet arrive
-// on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first Events,
-// so the goroutine does not wait. The caller must hold the lock of Source.
+// the goroutine first waits for a random duration. The random wait spreads the load when the pods of a new DaemonSet
+// arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first
+// Events, so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {
@@ -207,10 +232,7 @@ func (s *Source) storeSample(p position, err error) {
 	} else {
 		s.metrics.samples.taken.Inc()
 		s.listRefused = ""
-		for len(r.samples) > 0 && p.since.Sub(r.samples[0].since).Abs() > maxSampleAge {
-			r.samples = r.samples[1:]
-		}
-		r.samples = append(r.samples, p)
+		r.add(p)
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})

@@ -72,37 +72,6 @@ func TestWatchBeginsAtTheArrivalOfThePod(t *testing.T) {
 	})
 }
 
-// TestPodsShareSamples adds a pod every second for a minute, and no pod in the following hour. Without a request for
-// Events, the agent takes no samples.
-func TestPodsShareSamples(t *testing.T) {
-	inBubble(t, Config{}, func(b *bubble) {
-		for range 60 {
-			b.events.PodStarting()
-			b.sleep(time.Second)
-		}
-		if got := len(b.server.Requests()); got != 0 {
-			t.Errorf("sent %d requests although no pod needs Events", got)
-		}
-		b.arrive("ns", "a")()
-		b.unwatch("a")
-		b.sleep(sampleInterval)
-		before := len(b.server.Requests())
-		for range 60 {
-			b.events.PodStarting()
-			b.sleep(time.Second)
-		}
-		if got := statsOf(b.events).Samples; got != 1+12 {
-			t.Errorf("took %d samples, want the first one and then one every %v", got, sampleInterval)
-		}
-		b.sleep(time.Hour)
-		b.events.PodStarting()
-		b.sleep(time.Second)
-		if got := len(b.server.Requests()) - before; got != 12 {
-			t.Errorf("sent %d requests, want 12", got)
-		}
-	})
-}
-
 // TestSampleBeforeTheArrivalCoversAllEvents uses pods that arrive one after the other. The watch of a later pod begins
 // at a sample from before the pod's arrival.
 func TestSampleBeforeTheArrivalCoversAllEvents(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -127,6 +128,93 @@ func TestRefusedListShowsInHealth(t *testing.T) {
 		b.sleep(time.Minute)
 		if got := b.events.healthText(); got != "watching" {
 			t.Errorf("with the right to list Events, the health status is %q", got)
+		}
+	})
+}
+
+// TestPodsShareSamples adds a pod every second for a minute, and no pod in the following hour. Without a request for
+// Events, the agent takes no samples.
+func TestPodsShareSamples(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		for range 60 {
+			b.events.PodStarting()
+			b.sleep(time.Second)
+		}
+		if got := len(b.server.Requests()); got != 0 {
+			t.Errorf("sent %d requests although no pod needs Events", got)
+		}
+		b.arrive("ns", "a")()
+		b.unwatch("a")
+		b.sleep(sampleInterval)
+		before := len(b.server.Requests())
+		for range 60 {
+			b.events.PodStarting()
+			b.sleep(time.Second)
+		}
+		if got := statsOf(b.events).Samples; got != 1+12 {
+			t.Errorf("took %d samples, want the first one and then one every %v", got, sampleInterval)
+		}
+		b.sleep(time.Hour)
+		b.events.PodStarting()
+		b.sleep(time.Second)
+		if got := len(b.server.Requests()) - before; got != 12 {
+			t.Errorf("sent %d requests, want 12", got)
+		}
+	})
+}
+
+// TestEventsReplaceSamples keeps a watch open that delivers an Event every second, while pods start. The agent must not
+// request further samples. The watch of a new pod in another namespace must begin before the pod's first Event.
+func TestEventsReplaceSamples(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.arrive("ns", "a")()
+		for range 60 {
+			b.sleep(time.Second)
+			b.put("ns", "a", "New")
+			b.events.PodStarting()
+		}
+		b.sleep(time.Second)
+		b.take()
+		arrivedAt := time.Now()
+		b.put("other", "b", "AtOnce")
+		b.arrive("other", "b")()
+		b.sleep(kubeclient.ProvenAfter)
+		if early := arrivedAt.Sub(b.sinceOf("b")); early < usualAge || early > 2*eventInterval {
+			t.Errorf("the watch begins %v before the arrival, want %v to %v", early, usualAge, 2*eventInterval)
+		}
+		b.expect("b", "AtOnce", "watched")
+		if got := statsOf(b.events); got.Samples != 1 || got.Starts != [3]uint64{2, 0, 0} {
+			t.Errorf("stats %+v, want one sample, for the first pod", got)
+		}
+		b.sleep(2 * maxSampleAge)
+		b.put("ns", "a", "New")
+		b.events.mu.Lock()
+		defer b.events.mu.Unlock()
+		if got := len(b.events.revisions.samples); got != 1 {
+			t.Errorf("remembers %d samples, want only the latest one", got)
+		}
+	})
+}
+
+// TestExistingEventsAreNoSamples lets a watch deliver the existing Events of a namespace, which can be old. Only the
+// revision of a new Event is a sample. The role does not allow lists, so the agent gets no other samples.
+func TestExistingEventsAreNoSamples(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb == "watch" })
+		b.put("ns", "a", "Old")
+		b.watch("ns", "a")
+		b.sleep(2 * kubeclient.ProvenAfter)
+		samples := func() int {
+			b.events.mu.Lock()
+			defer b.events.mu.Unlock()
+			return len(b.events.revisions.samples)
+		}
+		if got := statsOf(b.events); got.Starts != [3]uint64{0, 1, 0} || samples() != 0 {
+			t.Errorf("stats %+v and %d samples, want no sample from an existing Event", got, samples())
+		}
+		b.put("ns", "a", "New")
+		if samples() != 1 {
+			t.Errorf("%d samples, want the new Event's revision", samples())
 		}
 	})
 }

@@ -7,17 +7,18 @@ import (
 
 const (
 	// sharedFrom is the minimum number of pods for a shared watch: if at least sharedFrom pods of one namespace are
-	// requested, these pods share a watch. Crowded and wide namespaces are exceptions. Each watch is expensive: opening
-	// a watch takes milliseconds of the API server's CPU time, and for each open watch, the API server decodes every
-	// new Event of the namespace, even Events that the watch does not select.
+	// requested, these pods share a watch. Crowded and wide namespaces have other rules: see crowdedSample. Each watch
+	// is expensive: opening a watch takes milliseconds of the API server's CPU time, and for each open watch, the API
+	// server decodes every new Event of the namespace, even Events that the watch does not select.
 	sharedFrom = 2
-	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a crowded namespace, all
-	// requested pods share one watch if their number exceeds maxAlone. In a wide namespace, further pods wait until a
-	// watch of another pod of the namespace ends or releases its slot.
+	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a crowded namespace (see
+	// crowdedSample), all requested pods share one watch if there are more than maxAlone of them. In a wide namespace
+	// (see wideSample), a pod beyond the first maxAlone pods waits until the watch of another pod of the namespace ends
+	// or releases its slot.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
-	// Until then, the agent receives the namespace's new Events without need. If the namespace turns out to be crowded,
-	// the watch ends earlier.
+	// While a shared watch has no pods, the agent receives the namespace's new Events without need. If the namespace
+	// turns out to be crowded (see crowdedSample), the shared watch ends earlier.
 	linger = 5 * time.Second
 	// clusterLinger is how long a watch on all namespaces stays open without pods. clusterLinger is longer than linger,
 	// because a new watch is expensive: without a revision, the new watch delivers the cluster's Events of the last
@@ -37,7 +38,7 @@ func (s *Source) scope(p *request) string {
 	return p.watch.Namespace
 }
 
-// mustShare reports whether the requested pods of a scope must share one watch.
+// mustShare reports whether the requested pods of a scope (one namespace, or all namespaces) must share one watch.
 func (s *Source) mustShare(scope string) bool {
 	pods, now := s.requestsIn(scope), s.config.Now()
 	switch {
@@ -86,11 +87,11 @@ func (s *Source) addToShared(w *watcher, p *request) {
 	p.shared = w
 }
 
-// startShared starts a shared watch. If the pods' own watches wait for slots, these watches leave the queue, and the
-// shared watch takes the place of the first of them. If a pod's own watch has a slot but is not open yet, for example
-// because two pods arrived at the same time, startShared stops this watch. The pods' open watches continue until the
-// shared watch has delivered all existing Events (watchSession.reportOrAddOwnWatches), so no Event of these pods is
-// lost. If no slot is free, startShared stops one of the open watches.
+// startShared starts a shared watch. If the pods' own watches wait for slots, the shared watch replaces them in the
+// queue, at the place of the foremost one. If a pod's own watch has a slot but is not open yet, for example because two
+// pods arrived at the same time, startShared stops this watch. The pods' open watches continue until the shared watch
+// has delivered all existing Events (watchSession.reportOrAddOwnWatches), so no Event of these pods is lost. If no slot
+// is free, startShared stops one of the pods' open watches.
 func (s *Source) startShared(scope string) {
 	w := newWatcher(scope, nil)
 	s.shared[scope] = w
@@ -169,8 +170,8 @@ func (s *Source) podStates(w *watcher) []podState {
 	return list
 }
 
-// stopOwnWatch stops the pod's own watch, because the shared watch covers the pod. Then another pod can get its own
-// watch. stopOwnWatch takes the lock.
+// stopOwnWatch stops the pod's own watch, because the shared watch covers the pod. After the stop, another pod of the
+// shared watch can get its own watch. stopOwnWatch takes the lock.
 func (s *Source) stopOwnWatch(p *request, w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +201,8 @@ func (s *Source) countWithBothWatches(namespace string) int {
 // time, so that other namespaces get slots. addOwnWatch takes the lock.
 //
 // If the pod's own watch has delivered all existing Events, but is older than the shared watch, addOwnWatch replaces
-// the pod's own watch with a new one. Without this replacement, the old watch could end too early: before it has
-// delivered all Events that are older than the shared watch.
+// the pod's own watch with a new one. Without the replacement, the pod's older watch could end before it has delivered
+// all Events that are older than the shared watch.
 func (s *Source) addOwnWatch(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 // etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
-// unservedAfter is the time after which a request without any observation counts as unserved. In the first seconds
-// after a request, the pod's Events might not exist yet. If a pod waits for a slot for longer than unservedAfter,
-// Source reports this wait.
+// unservedAfter is the minimum duration of an unserved request, which is a request without any observation about the
+// pod. In the first seconds after a request, the pod's Events might not exist yet. If a pod waits for a slot for longer
+// than unservedAfter, Source reports this wait.
 const unservedAfter = 5 * time.Second
 
 // maxEndedPositions is the maximum number of pods whose position Source remembers after the end of their requests. Most
@@ -42,8 +42,8 @@ type Config struct {
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
 	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. The core does
-	// not need the timestamps of the Events Created and Started, so open watches stay open when the result changes.
-	// Several goroutines can call WithoutStarts at the same time.
+	// not need the timestamps of the Events Created and Started, so open watches stay open when the result of
+	// WithoutStarts changes. Several goroutines can call WithoutStarts at the same time.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.
@@ -51,14 +51,14 @@ type Config struct {
 }
 
 // Source observes the kubelet's Events about the requested pods. Source opens one watch for a single pod of a
-// namespace. If at least sharedFrom pods of a namespace are requested, Source opens one shared watch for these pods,
-// unless the namespace has many Events about other pods (see crowdedSample and wideSample).
+// namespace. For at least sharedFrom requested pods of a namespace, Source opens one shared watch, unless the namespace
+// has many Events about other pods (see crowdedSample and wideSample).
 //
-// At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases its
-// slot after a lease and goes to the end of the queue. Between two leases, the agent receives no Events of the watch's
-// pods, and EventsLost reports this gap. The next watch also delivers the Events from the gap, because it begins at the
-// revision at which the previous watch ended. If a pod waits for longer than unservedAfter, EventsLost with the field
-// Limited reports the wait.
+// At most Limit watches are open, and further watches wait in a queue for a slot. While watches wait, each open watch
+// releases its slot after a limited time, its lease, and goes to the end of the queue. Until the watch opens again, the
+// agent receives no Events about the watch's pods, and EventsLost reports this gap. When the watch opens again, it
+// begins at the revision at which it closed, so it also delivers the Events from the gap. If a pod waits for a slot for
+// longer than unservedAfter, Source reports the wait as EventsLost with the field Limited.
 //
 // A watch begins at an etcd revision from shortly before the pod arrived (see PodStarting), so that the API server does
 // not read older Events.
@@ -83,15 +83,15 @@ type Source struct {
 	shared         map[string]*watcher  // by namespace; if Config.Cluster is true, the only key is ""
 	endedPositions map[string]*position // positions of pods whose request ended, by pod UID
 	wide           namespaceMarks       // namespaces whose pods do not share a watch
-	crowded        namespaceMarks       // namespaces whose pods share a watch only if there are more than maxAlone
+	crowded        namespaceMarks       // namespaces whose pods share a watch only if more than maxAlone are requested
 	large          namespaceMarks       // namespaces with more than maxHistory Events
 	queue          watchQueue
 	times          openTimes
 	requestedAt    time.Time // time of the latest call of Watch that added a request
 	// revisions provides the positions from which watches begin.
 	revisions revisions
-	// listRefused is empty, or the API server's reason for refusing the list of Events that a sample needs. Without the
-	// list, each watch begins with all existing Events of its namespace.
+	// listRefused is empty, or the API server's reason for refusing the agent's requests to list Events. Without these
+	// lists, the agent does not know a recent revision, so each watch begins with all existing Events of its namespace.
 	listRefused string
 }
 
@@ -219,7 +219,8 @@ func (s *Source) Unwatch(uid string) {
 	}
 }
 
-// keepPosition remembers the pod's position, because the agent can request further Events about the pod later.
+// keepPosition remembers the revision up to which the agent has observed the pod's Events, because the agent can
+// request further Events about the pod later.
 func (s *Source) keepPosition(uid string, p *request) {
 	if p.position == nil {
 		return

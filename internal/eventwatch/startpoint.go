@@ -23,9 +23,9 @@ const maxHistory = 1000
 // largeFor is how long the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
-// maxJitter is the maximum random wait before the agent opens a watch without a position, and before a sample that no
-// pod waits for. When a new version of the agent rolls out, many agents open watches without a position at the same
-// time.
+// maxJitter is the maximum random wait in two cases: before the agent opens a watch with an unknown start revision, and
+// before the agent takes a sample while no pod waits for it. When a new version of the agent rolls out, many agents
+// open watches with an unknown start revision at the same time.
 const maxJitter = 2 * time.Second
 
 // startPoint is the point at which a watch begins.
@@ -50,7 +50,8 @@ func (b startPoint) listOptions(selector string) metav1.ListOptions {
 // errNotNeeded means that a shared watch no longer serves any pod.
 var errNotNeeded = errors.New("no pod needs the watch")
 
-// startOf returns the point at which a watch must begin. If a pod needs a sample, startOf waits for the sample.
+// startOf returns the point at which a watch must begin. If a pod needs a sample of the current revision, startOf waits
+// for this sample.
 func (s *Source) startOf(lease context.Context, w *watcher) (startPoint, error) {
 	for {
 		if w.alone == nil && s.stopIfUnused(w) {
@@ -71,8 +72,8 @@ func (s *Source) startOf(lease context.Context, w *watcher) (startPoint, error) 
 	}
 }
 
-// positionFor returns the earliest of the positions of the watch's pods. If a sample will provide the position of a
-// pod, positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
+// positionFor returns the earliest known position of the pods that the watch serves. If a pod must wait for a sample of
+// the revision, positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
 func (s *Source) positionFor(w *watcher) (earliest position, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +91,9 @@ func (s *Source) positionFor(w *watcher) (earliest position, wait <-chan struct{
 	return earliest, wait
 }
 
-// setPosition sets the pod's position if a sample covers the time when the pod arrived. If no sample covers this time
-// and a new sample would be too late, setPosition clears arrivedAt. The caller must hold the lock.
+// setPosition sets the pod's position if the agent took a usable sample of the revision near the pod's arrival (see
+// sampleBefore). Without a usable sample, setPosition clears arrivedAt as soon as a new sample would be too late. The
+// caller must hold the lock.
 func (s *Source) setPosition(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
@@ -103,8 +105,9 @@ func (s *Source) setPosition(p *request) {
 	}
 }
 
-// requestSampleFor requests a sample if no sample covers the time when the pod arrived. If the pod's watch must wait
-// for a slot, a sample at the start of the watch would be too late. The caller must hold the lock.
+// requestSampleFor requests a sample of the current revision if no earlier sample is usable for the pod.
+// requestSampleFor does not wait for the start of the watch: while the watch waits for a slot, the sample would become
+// too late. The caller must hold the lock.
 func (s *Source) requestSampleFor(p *request) {
 	if s.setPosition(p); p.position == nil && !p.arrivedAt.IsZero() {
 		s.requestSample(true)
@@ -148,9 +151,9 @@ func (s *Source) healthText() string {
 }
 
 // laterByWallClock returns the later of two times by the wall clock: the current time, and the time when the package
-// reconcile requested the pod's Events. The current time alone is not sufficient: if the clock was set back after the
-// request, the current time can be earlier than the start of the pod. In that case, the agent would not detect that
-// Events of the start-up are missing.
+// reconcile requested the pod's Events. If the clock was set back after the request, the current time can be earlier
+// than the start of the pod. With the current time alone, the agent would then not detect that Events of the start-up
+// are missing.
 func laterByWallClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -171,10 +174,10 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 	return at, large, err
 }
 
-// countEvents requests a list with at most one Event of a namespace. This Event can be large, so only one goroutine at
-// a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not block other
-// namespaces for long. If the list times out and a sample then succeeds, the namespace counts as large. If the
-// namespace is already known to be large, countEvents returns no position.
+// countEvents requests a list with at most one Event of a namespace. Even one Event can be large, so only one goroutine
+// at a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not block other
+// namespaces for long. After a timeout, countEvents takes a sample of the revision instead. If this sample succeeds,
+// the namespace counts as large. If the namespace is already known to be large, countEvents returns no position.
 func (s *Source) countEvents(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -219,8 +222,8 @@ func (s *Source) markLarge(namespace string) {
 }
 
 // dropExpired handles a revision that the API server no longer holds. If the position of one of the watch's pods is at
-// or before this revision, dropExpired deletes the position, so that the next watch does not begin at this revision. It
-// returns false if the error does not report an expired revision, or if the watch began with all existing Events.
+// or before this revision, dropExpired deletes the position, so that the next watch does not begin at this revision.
+// dropExpired returns false for every other error, and for a watch that began with all existing Events.
 func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -249,7 +252,8 @@ func (s *Source) deliversAll(from startPoint, openedAt time.Time, p *request) bo
 	return from.history || p.position != nil && p.position.revision >= from.revision
 }
 
-// awaitsSample reports whether a sample will provide the pod's position. If so, awaitsSample requests the sample.
+// awaitsSample reports whether the pod's position will come from a sample of the revision. If so, awaitsSample requests
+// the sample.
 func (s *Source) awaitsSample(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,8 +263,8 @@ func (s *Source) awaitsSample(p *request) bool {
 
 // advancePosition moves the pod's position forward to a revision, because the agent has observed all Events about the
 // pod up to this revision. If history is true, no Event from before the revision is missing. advancePosition returns
-// the new position. The second result is false if history is false and the pod has no position, for example because the
-// position expired. In this case, the agent does not know whether it lacks Events of the pod.
+// the new position. The result "known" is false if the agent cannot know whether it lacks Events of the pod: history is
+// false and the pod has no position, for example because the position expired.
 func (s *Source) advancePosition(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

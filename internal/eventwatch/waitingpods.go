@@ -21,8 +21,8 @@ func (s *Source) countWaiting() int {
 }
 
 // waitingPods returns the pods that have waited for a slot for at least unservedAfter. waitingPods returns each pod
-// only once per wait. When another pod has waited for unservedAfter, the channel "next" delivers a value. If this call
-// or earlier calls have returned every waiting pod, "next" is nil.
+// only once per wait. When another pod has waited for unservedAfter, the channel "next" delivers a value. "next" is nil
+// if waitingPods has already returned every pod that waits.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

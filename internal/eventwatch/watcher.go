@@ -15,13 +15,13 @@ type watcher struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
 	// For a shared watch, changed receives a signal when the list of its pods changes. changed also receives a signal
-	// when a pod's own watch has delivered all existing Events, when a pod's own watch stops, and when a sample is
-	// complete or has failed. The capacity is 1, and senders drop a signal when the channel is full.
+	// in three cases: a pod's own watch has delivered all existing Events, a pod's own watch stops, or the request for
+	// a sample (see type revisions) has ended. The capacity is 1, and senders drop a signal when the channel is full.
 	changed chan struct{}
 
 	// The lock of Source guards the fields from "pods" to "yielding".
 	pods     []*request         // the pods that share the watch
-	cancel   context.CancelFunc // ends the lease; nil while the watch has no slot
+	cancel   context.CancelFunc // makes the watch release its slot; nil while the watch has no slot
 	openedAt time.Time          // time when the watch opened, by the agent's clock; zero while the watch is not open
 	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events

@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// leaseTime is how long a watch can stay open while other watches wait in the queue. checkInterval is the interval at
-// which an open watch checks the queue. At the first check, a watch can already release its slot if it has delivered
-// all existing Events. So even if 100 pods need watches at once, the watch of each pod gets a slot before the core
-// stops waiting for late Events (eventGrace in package timeline).
+// leaseTime is how long a watch can stay open while other watches wait for a slot. checkInterval is the interval at
+// which an open watch checks whether other watches wait for a slot. At the first check, a watch can already release its
+// slot if it has delivered all existing Events. So even if 100 pods need watches at once, the watch of each pod gets a
+// slot before the core stops waiting for late Events (eventGrace in package timeline).
 const (
 	leaseTime     = 30 * time.Second
 	checkInterval = 3 * time.Second
@@ -25,8 +25,8 @@ const remedy = "allow the ServiceAccount to list and watch events, or use --even
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// keepOpen keeps a watch open until the lease ends or other watches need the slot. The observations use ctx, because
-// ctx ends later than the context "lease", and an interrupted observation would lose the Event.
+// keepOpen keeps a watch open until the lease ends or other watches need the slot. Observations use ctx instead of the
+// context "lease", because the end of the lease must not interrupt an observation and lose its Event.
 func (s *Source) keepOpen(ctx, lease context.Context, w *watcher) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, w) {
@@ -121,23 +121,23 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 			r.recordAccepted()
 			r.extendDeadlineDuring(func() { r.passEvent(event) })
 			if r.checkUsage(); lease.Err() != nil {
-				return true // if checkUsage ended the lease, the pods have their own watches
+				return true // checkUsage ends the lease if it replaces this watch with watches on single pods
 			}
 		}
 	}
 }
 
 // handleError handles an error that ended a watch. dropExpired handles an expired revision, unless the watch has
-// delivered a newer Event. The result is true if the error is not a failure: the API server reported an expired
-// revision before the agent called recordAccepted. A slow API server can also report an expired revision later, which
-// is a failure.
+// delivered an Event that is newer than the revision. The result is true for the only error that is not a failure: an
+// expired revision that the API server reported before the agent called recordAccepted. If a slow API server reports an
+// expired revision after recordAccepted, the result is false.
 func (s *Source) handleError(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false
 	}
 	if s.dropExpired(r.watcher, r.from, err) {
 		if !r.accepted {
-			r.members = nil // the watch has delivered nothing
+			r.members = nil // no pod loses this watch, because it has delivered nothing
 		}
 		return !r.accepted
 	}

@@ -25,7 +25,7 @@ type watchSession struct {
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// wideCount and crowdedCount show whether the namespace of a shared watch is wide or crowded.
+	// wideCount and crowdedCount show whether the namespace of a shared watch is wide or crowded (see crowdedSample).
 	wideCount, crowdedCount usageCount
 
 	// sawNodeName is true if at least one Event about a requested pod contained this node's name as the host.
@@ -75,7 +75,7 @@ func (r *watchSession) recordAccepted() {
 	r.source.config.Report(true, r.source.healthText())
 }
 
-// close ends the session. For each confirmed pod that no other open watch covers, it reports EventsLost.
+// close ends the session. For each confirmed pod that no other open watch covers, close reports EventsLost.
 func (r *watchSession) close(ctx context.Context) {
 	r.source.recordClosed(r.watcher)
 	for _, m := range r.members {
@@ -115,8 +115,8 @@ func (r *watchSession) advanceMembers() {
 }
 
 // deliveredRevision returns the revision up to which the watch has delivered Events. If the watch begins with all
-// existing Events and has delivered no Event, the API server might still be reading these Events. In this case,
-// deliveredRevision returns zero, so that the next watch also begins with all existing Events.
+// existing Events and has delivered none yet, deliveredRevision returns zero, because the API server might still be
+// reading these Events. After the result zero, the next watch also begins with all existing Events.
 func (r *watchSession) deliveredRevision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -124,8 +124,8 @@ func (r *watchSession) deliveredRevision() uint64 {
 	return r.proof.newest
 }
 
-// checkUsage checks whether the namespace of a shared watch is wide or crowded. If so, watches on single pods can
-// replace the shared watch. The existing Events of a namespace do not make the namespace crowded.
+// checkUsage checks whether the namespace of a shared watch is wide or crowded. In a wide or crowded namespace, watches
+// on single pods can replace the shared watch. The existing Events of a namespace do not make the namespace crowded.
 func (r *watchSession) checkUsage() {
 	s, now := r.source, r.source.config.Now()
 	switch {
@@ -159,7 +159,7 @@ func (r *watchSession) updateMembers() {
 		}
 		if m.since.IsZero() {
 			// If deliveredSince is set, the pod's own watch has delivered the Events that the cache of the shared watch
-			// lacks. Both watches deliver each new Event of the pod.
+			// lacks. The shared watch and the pod's own watch both deliver each new Event of the pod.
 			m.since = s.deliveredSince
 		}
 		members = append(members, m)
@@ -172,10 +172,10 @@ func (r *watchSession) updateMembers() {
 	r.findCovered()
 }
 
-// reportOrAddOwnWatches runs when a watch has delivered all existing Events, and after later changes of the pods. It
-// reports EventsWatched for the pods without missing Events. Each other pod gets its own watch, with one
-// exception: if only the pod's position is unknown, and a sample will provide the position (Source.awaitsSample), the
-// pod waits for the sample.
+// reportOrAddOwnWatches runs when a watch has delivered all existing Events, and again after each change of the served
+// pods or of their own watches. For each pod of which no Events are missing, reportOrAddOwnWatches reports
+// EventsWatched. If only the position of a pod is unknown and a sample will provide the position (Source.awaitsSample),
+// the pod waits for the sample. Every other pod gets its own watch.
 func (r *watchSession) reportOrAddOwnWatches() {
 	for _, m := range r.members {
 		if m.confirmed {
@@ -203,8 +203,8 @@ func (r *watchSession) reportOrAddOwnWatches() {
 	}
 }
 
-// extendDeadlineDuring calls a function that passes on observations. This call can take a long time. While the function
-// runs, the session receives no Events, so extendDeadlineDuring extends the deadline of r.proof by the duration of the
+// extendDeadlineDuring calls the function "over", which passes on observations and can take a long time. The session
+// receives no Events during the call, so extendDeadlineDuring extends the deadline of r.proof by the duration of the
 // call.
 func (r *watchSession) extendDeadlineDuring(over func()) {
 	began := time.Now()
@@ -239,7 +239,9 @@ func (r *watchSession) passEvent(event watch.Event) {
 		return
 	}
 	r.source.metrics.received.Inc()
-	r.proof.observeVersion(object.ResourceVersion)
+	if highest := r.proof.observeVersion(object.ResourceVersion); highest && (r.proven || !r.from.history) {
+		r.source.recordRevision(r.proof.newest)
+	}
 	if isOversized(object) {
 		r.source.metrics.refused.oversized.Inc()
 		return

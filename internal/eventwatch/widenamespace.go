@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// These constants define when a namespace is crowded or wide. Such a namespace has many new Events, but few of these
-// Events concern the requested pods of this node. The API server decodes each Event once for each watch of the
-// namespace, and decoding an Event takes more CPU than sending the Event. So for the API server, one shared watch costs
-// less than two watches on single pods. The agent, however, must decode every Event of a shared watch.
+// These constants define when a namespace is crowded or wide. A crowded or wide namespace has many new Events, but the
+// agent needs few of these Events. The API server decodes each Event once for each watch of the namespace, and decoding
+// an Event takes more CPU than sending the Event. So for the API server, one shared watch costs less than two watches
+// on single pods. The agent, however, must decode every Event of a shared watch.
 const (
 	// crowdedSample is the number of Events after which the agent checks whether the namespace is crowded. In a crowded
 	// namespace, up to maxAlone pods have their own watches. wideSample is the number of Events after which the agent
@@ -17,7 +17,8 @@ const (
 	wideSample    = 4096
 	// A namespace is crowded or wide only if the sample's Events arrive within sampleWithin.
 	sampleWithin = 10 * time.Second
-	// A namespace is crowded or wide only if more than maxUseless Events arrive for each Event about a requested pod.
+	// A namespace is crowded or wide only if the agent receives more than maxUseless Events for each Event that it
+	// needs.
 	maxUseless = 16
 	// crowdedFor is how long a namespace counts as crowded.
 	crowdedFor = 10 * time.Minute
@@ -68,7 +69,8 @@ func (c *usageCount) isWasteful(usage eventUsage, sample int, now time.Time) boo
 	return wasteful
 }
 
-// markWide marks the namespace of a shared watch as wide, and replaces the shared watch. markWide takes the lock.
+// markWide marks the namespace of a shared watch as wide, and replaces the shared watch with watches on single pods.
+// markWide takes the lock.
 func (s *Source) markWide(w *watcher) { s.mark(w, s.wide, wideFor, math.MaxInt) }
 
 // markCrowded marks the namespace of a shared watch as crowded, and replaces the shared watch if at most maxAlone pods
@@ -76,8 +78,8 @@ func (s *Source) markWide(w *watcher) { s.mark(w, s.wide, wideFor, math.MaxInt) 
 // cause many replacements. markCrowded takes the lock.
 func (s *Source) markCrowded(w *watcher) { s.mark(w, s.crowded, crowdedFor, maxAlone) }
 
-// mark marks the namespace of a shared watch for some time. If at most the given number of pods use the shared watch,
-// mark replaces it.
+// mark marks the namespace of a shared watch for some time. If the shared watch serves at most the given number of
+// pods, mark replaces the shared watch with watches on single pods.
 func (s *Source) mark(w *watcher, marks namespaceMarks, duration time.Duration, pods int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

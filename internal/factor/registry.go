@@ -15,7 +15,8 @@ const (
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
 	// The part of the reference pulls' time that depends on the number of bytes is their total time minus pullOverhead
-	// for each pull. leastByBytes is the minimum of this part, as a share (0 to 1) of the total time.
+	// for each pull. leastByBytes is the smallest share (0 to 1) of the reference pulls' total time that counts as
+	// dependent on the number of bytes.
 	leastByBytes = 0.1
 )
 
@@ -51,9 +52,9 @@ type Registry struct {
 	Why    string
 }
 
-// NeedsPast reports whether the comparison of at least one registry requires pulls from before the window. These pulls
-// are necessary if a node has too few pulls from other registries in the window. If NeedsPast returns true, the caller
-// must call AddPast for each node.
+// NeedsPast reports whether the comparison of at least one registry requires pulls from before the window. Pulls from
+// before the window are necessary if a node has too few pulls from other registries in the window. If NeedsPast returns
+// true, the caller must call AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()
@@ -120,8 +121,9 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.minus(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The past pulls ran on all nodes, so this node's slow disk could make the registry look slow. To prevent this
-		// error, compare subtracts this node's unpacking time, even if the unpacking overlapped with the download.
+		// The reference is now the registry's past pulls on all nodes, so a slow disk of this node could make the
+		// registry look slow. Therefore, compare subtracts the unpacking time of this node from the observed time, even
+		// if the unpacking overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

@@ -80,8 +80,8 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. During a start-up, these
-// fields change only if a user changes the labels.
+// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. During a start-up, the
+// result changes only if a user changes the pod's labels.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.MatchesName(k) && f.placed(d) }
 
 // MatchesName reports whether a start-up has the namespace and the name in the filter. Both never change.

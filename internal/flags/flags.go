@@ -48,12 +48,15 @@ var ErrHelp = errors.New("help requested")
 type givenValue struct {
 	value string
 	from  string // origin of the value for errors: the flag, or the flag and its environment variable
+	// misspelled is true if the arguments contain an unknown flag with a similar name. The error suggests this flag, so
+	// Parse reports no other problem of this flag.
+	misspelled bool
 }
 
 // Parse sets every flag from the arguments. If a flag is missing, Parse uses the flag's environment variable. If the
-// variable is also missing or empty, Parse uses the default. A flag without a default then keeps its zero value. Parse
-// returns the arguments that are not flags. If the arguments request help, the error is ErrHelp. Any other error lists
-// all problems, and names the flag of each problem.
+// variable is also missing or empty, Parse uses the default. A flag that has neither a value nor a default keeps its
+// zero value. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp. Any
+// other error lists all problems, and names the flag of each problem.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {
@@ -66,6 +69,9 @@ func (t Table) Parse(args []string, getenv func(string) string, maxArguments int
 	}
 	for _, f := range t {
 		g, ok := parsed[f.Name]
+		if g.misspelled {
+			continue
+		}
 		if !ok {
 			g, ok = f.fromEnvironment(getenv)
 		}
@@ -79,7 +85,7 @@ func (t Table) Parse(args []string, getenv func(string) string, maxArguments int
 			g = givenValue{value: f.Default, from: withDashes(f.Name)}
 		}
 		if err := f.Set(g.value); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", g.from, err))
+			problems = append(problems, errors.New(indented(g.from+": "+err.Error())))
 		}
 	}
 	return rest, list(problems)
@@ -140,7 +146,18 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValu
 			problems = append(problems, ErrHelp)
 			continue
 		case !isKnown:
-			problems = append(problems, fmt.Errorf("unknown flag %s", withDashes(name)))
+			similar := t.similar(name)
+			problems = append(problems, unknownFlag(name, similar))
+			if similar.Name == "" {
+				continue
+			}
+			takesValue := !hasValue && !similar.standsAlone(args, arguments)
+			if takesValue && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+				args = args[1:] // the value of the misspelled flag
+			}
+			if _, ok := parsed[similar.Name]; !ok {
+				parsed[similar.Name] = givenValue{misspelled: true}
+			}
 			continue
 		case !hasValue && f.standsAlone(args, arguments):
 			value = on
@@ -150,7 +167,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValu
 		case !hasValue:
 			value, args = args[0], args[1:]
 		}
-		if before, ok := parsed[f.Name]; ok && f.Many {
+		if before, ok := parsed[f.Name]; ok && f.Many && !before.misspelled {
 			value = before.value + "\n" + value
 		}
 		parsed[f.Name] = givenValue{value: value, from: withDashes(name)}
@@ -193,10 +210,13 @@ func list(problems []error) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d problems:", len(problems))
 	for _, problem := range problems {
-		text.WriteString("\n  " + problem.Error())
+		text.WriteString("\n" + problem.Error())
 	}
-	return errors.New(text.String())
+	return errors.New(indented(text.String()))
 }
+
+// indented indents all lines of a text except the first.
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
 // PrintHelp prints the command's usage and its flags.
 func (t Table) PrintHelp(out io.Writer, program, usage string) {

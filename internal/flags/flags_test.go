@@ -2,6 +2,7 @@ package flags
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,18 +65,56 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for args, want := range map[string]string{
-		"--switch=yes": `--switch: invalid value "yes": must be on or off`,
-		"--switch 1":   `--switch: invalid value "1": must be on or off`,
-		"--switch=":    `--switch: invalid value "": must be on or off`,
-		"-o xml":       `-o: invalid value "xml": must be table or json`,
-		"--name":       "--name requires a value",
-		"--nam x":      "2 problems:\n  unknown flag --nam\n  unexpected argument \"x\"",
-		"--wrong -h":   ErrHelp.Error(),
+		"--switch=yes":        `--switch: invalid value "yes": must be on, off, true or false`,
+		"--switch=True":       `--switch: invalid value "True": must be on, off, true or false`,
+		"--switch 1":          `--switch: invalid value "1": must be on, off, true or false`,
+		"--switch=":           `--switch: invalid value "": must be on, off, true or false`,
+		"-o xml":              `-o: invalid value "xml": must be table or json`,
+		"--name":              "--name requires a value",
+		"--wrong x":           "2 problems:\n  unknown flag --wrong\n  unexpected argument \"x\"",
+		"--nam x":             "unknown flag --nam: did you mean --name?",
+		"--nxyz=x":            "unknown flag --nxyz",
+		"--nam":               "unknown flag --nam: did you mean --name?",
+		"--nam --o":           "2 problems:\n  unknown flag --nam: did you mean --name?\n  -o requires a value",
+		"--swich x":           "unknown flag --swich: did you mean --switch?",
+		"--gruop x --group y": "unknown flag --gruop: did you mean --group?",
+		"-x":                  "unknown flag -x",
+		"--=x":                "unknown flag --",
+		"--wrong -h":          ErrHelp.Error(),
 	} {
 		var got options
 		_, err := got.table().Parse(strings.Fields(args), func(string) string { return "" }, 0)
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: %v; want %s", args, err, want)
+		}
+	}
+}
+
+// TestProblemWithManyLines expects that all lines after the first line of a problem are indented.
+func TestProblemWithManyLines(t *testing.T) {
+	table := Table{{Name: "file", Value: "FILE", Set: func(string) error { return errors.New("a\nb") }}}
+	for args, want := range map[string]string{
+		"--file=x":   "--file: a\n  b",
+		"--file=x y": "2 problems:\n  unexpected argument \"y\"\n  --file: a\n    b",
+	} {
+		_, err := table.Parse(strings.Fields(args), func(string) string { return "" }, 0)
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+}
+
+// TestMisspelledRequiredFlag expects only one problem for one mistake.
+func TestMisspelledRequiredFlag(t *testing.T) {
+	var name string
+	table := Table{{Name: "node-name", Value: "NAME", Required: true, Set: Text(&name)},
+		{Name: "node-nam", Hidden: true, Set: Text(&name)}}
+	none := func(string) string { return "" }
+	for _, args := range []string{"--node-nme x", "--node-nme=x", "--nodename x", "--node-nme"} {
+		flag, _, _ := strings.Cut(strings.Fields(args)[0], "=")
+		want := "unknown flag " + flag + ": did you mean --node-name?"
+		if _, err := table.Parse(strings.Fields(args), none, 0); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func OnOff(target *bool) func(string) error {
 	return func(value string) error {
 		set, ok := switchValue(value)
 		if !ok {
-			return fmt.Errorf("invalid value %q: must be %s or %s", value, on, off)
+			return fmt.Errorf("invalid value %q: must be %s, %s, true or false", value, on, off)
 		}
 		*target = set
 		return nil

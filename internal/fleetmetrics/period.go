@@ -12,7 +12,7 @@ const (
 	hour    = time.Hour
 )
 
-// period is the time span that a report covers. The length of the span is a whole number of hours. The span can end at
+// period is the time span that a report covers. The length of a period is a whole number of hours. A period can end at
 // any second, not only at a full hour.
 type period struct {
 	until time.Time
@@ -46,8 +46,8 @@ func (p period) overTime(function, series string, window time.Duration) string {
 }
 
 // shiftedToEnd returns the series unchanged if the period ends at a multiple of the window. If the period ends s
-// seconds after a multiple, shiftedToEnd returns an expression whose value at the time t is the value of the series at
-// t + s.
+// seconds after a multiple of the window, shiftedToEnd returns an expression whose value at the time t is the value of
+// the series at t + s.
 func (p period) shiftedToEnd(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)

@@ -97,7 +97,7 @@ func (p period) causeQueries() []query {
 // nodeQueries returns queries that compare the work of each node with the work of the other nodes. The rules make the
 // same comparison for each hour, and the queries make it for the whole period. A query compares a node only if the
 // other nodes did at least leastOthers units of the same kind of work in the whole period. A rule compares a node only
-// if the other nodes did this amount of work in one hour.
+// if the other nodes did at least leastOthers units of the same kind of work in one hour.
 func (p period) nodeQueries() []query {
 	seconds := p.sumOverTime("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sumOverTime("node_pool_work:podlapse_node_work_units:increase1h", hour)

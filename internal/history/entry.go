@@ -23,7 +23,7 @@ type Entry struct {
 	Pulled               bool // true if the pod pulled an image: see imagepull.IsPull
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
-	packed                       []byte // the labels, then the record
+	packed                       []byte // compressed text: the labels, and then the record
 }
 
 // overhead is the memory of an entry without its texts: the struct, its element in the history's slice, and the
@@ -37,7 +37,7 @@ func (e *Entry) size() int {
 // CreatedAt returns the creation time of the pod.
 func (e *Entry) CreatedAt() time.Time { return time.Unix(0, e.createdAt).UTC() }
 
-// SettledAt returns the end of the start-up.
+// SettledAt returns the time when the start-up ended (timeline.Timeline.SettledAt).
 func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
 
 // GoneAt returns the time at which the agent saw that the pod's object was deleted.

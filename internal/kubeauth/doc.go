@@ -1,6 +1,7 @@
 // Package kubeauth authenticates bearer tokens at the API server (TokenReview). The package also checks whether the
 // token's user can read a nonResourceURL (SubjectAccessReview). Kubernetes components with delegated authentication,
-// such as the kubelet, use the same two reviews. Package web calls kubeauth from the goroutines of its requests.
+// such as the kubelet, use the same two kinds of review (TokenReview and SubjectAccessReview). Package web calls
+// kubeauth from the goroutines of its requests.
 //
 // The package caches responses, so most scrapes cause no requests. If the API server fails, scrapes still work until
 // the cached responses expire. The cache is bounded, and contains only a keyed hash of each token.

@@ -44,8 +44,8 @@ func frame(id, kind string, data []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// Out returns a frame of the kind KindOut. A viewer gets this frame instead of e if the pod of e no longer matches the
-// viewer's filter.
+// Out returns a frame of the kind KindOut. If the pod of the event no longer matches a viewer's filter, the viewer gets
+// this frame instead of the event's own frame.
 func (e *Event) Out() ([]byte, error) {
 	data, err := api.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err

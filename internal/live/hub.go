@@ -115,9 +115,9 @@ func (h *Hub) Gone(t timeline.Timeline) {
 	h.gone[t.UID] = newEvent(KindGone, t)
 }
 
-// Follow adds a viewer that has received all events up to lastID. If lastID is empty, invalid or too old, the
+// AddViewer adds a viewer that has received all events up to lastID. If lastID is empty, invalid or too old, the
 // viewer first receives an event of KindReset. The caller must call Viewer.Close.
-func (h *Hub) Follow(lastID string) (*Viewer, error) {
+func (h *Hub) AddViewer(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.viewers == maxViewers {

@@ -117,7 +117,7 @@ func TestViewersAreBounded(t *testing.T) {
 		for range maxViewers {
 			all = append(all, follow(t, h, ""))
 		}
-		if _, err := h.Follow(""); !errors.Is(err, ErrTooManyViewers) {
+		if _, err := h.AddViewer(""); !errors.Is(err, ErrTooManyViewers) {
 			t.Errorf("one viewer too many: %v", err)
 		}
 		all[0].Close()

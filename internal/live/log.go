@@ -14,7 +14,7 @@ type log struct {
 
 func newLog() log { return log{order: list.New(), latest: map[string]*list.Element{}} }
 
-// eventBytes is the approximate memory of an event without its frame.
+// eventBytes is the approximate memory of an Event, without the encoded text in the field "frame".
 const eventBytes = 1024
 
 func (l *log) add(e *Event, epoch string) {

@@ -113,7 +113,7 @@ func run(t *testing.T, n *node, test func(t *testing.T, h *Hub)) {
 
 func follow(t *testing.T, h *Hub, lastID string) *Viewer {
 	t.Helper()
-	v, err := h.Follow(lastID)
+	v, err := h.AddViewer(lastID)
 	if err != nil {
 		t.Fatal(err)
 	}

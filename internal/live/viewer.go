@@ -2,7 +2,7 @@ package live
 
 import "context"
 
-// Viewer is the position of one viewer in the log. Only one goroutine can use a Viewer.
+// Viewer is the position of one client of the stream in the log of events. Only one goroutine can use a Viewer.
 type Viewer struct {
 	hub   *Hub
 	at    uint64 // number of the last event that the viewer received

@@ -13,12 +13,12 @@ import (
 // reuses a response for 1 s.
 const downloadAge = 3 * time.Second
 
-// Bound divides the open phase of each starting pod whose image the runtime is downloading or unpacking. The parts are
-// the time before the download, the download, and the unpacking. Without data about the download, the open phase is
-// unattributed until the pull ends, because the evidence cannot separate the queue, the download and the unpacking.
-// Bound does not change the argument's timelines.
+// Bound divides the open phase of each starting pod whose image the runtime is downloading or unpacking. The parts of
+// the open phase are the time before the download, the download, and the unpacking. Without data about the download,
+// the open phase is unattributed until the pull ends, because the evidence cannot separate the queue, the download and
+// the unpacking. Bound does not change the argument's timelines.
 //
-// A timeline stays unchanged if several pods can own its download, or if the download can belong to an earlier attempt.
+// Bound does not change a pod's timeline if the download might belong to another pod or to an earlier attempt.
 func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 	if len(s.Downloads) == 0 {
 		return timelines
@@ -99,8 +99,8 @@ func earlierOf(a, b time.Time) time.Time {
 }
 
 // ranSince returns the time since which the pull has certainly been running: the start of the download or the arrival
-// of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If both times are before
-// "start", ranSince returns the zero time.
+// of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If the download started
+// and the manifest arrived before "start", ranSince returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

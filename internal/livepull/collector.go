@@ -44,11 +44,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"Groups of workloads with failing image pulls. Each workload belongs to one of 64 groups, and to the "+
-				"same group on all nodes. A group has a series with the value 1 while podlapse_image_pulls_failing "+
-				"counts a pull of one of its workloads. If the label \"group\" has N different values in a cluster, "+
-				"at least N workloads are affected. Unlike in other metrics, each pod without an owner is a workload "+
-				"of its own."+
+			"1 for each group of workloads that has a pull in podlapse_image_pulls_failing. A hash of the workload's "+
+				"namespace, kind and name selects one of 64 groups. All nodes use the same hash, so the number of "+
+				"different groups in a cluster is a lower limit for the number of affected workloads. Unlike in other "+
+				"metrics, each pod without an owner is a workload of its own."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

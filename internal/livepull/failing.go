@@ -23,10 +23,10 @@ type waitingPull struct {
 // buckets is the number of groups of workloads.
 const buckets = 64
 
-// bucketOf returns the group of a pod's workload. The group of a workload is the same on all nodes. So failing pulls in
-// several groups prove that several workloads are affected. bucketOf treats each pod without an owner as a workload of
-// its own. Runners of CI jobs create many such pods in one namespace, and a broken registry must not look like the
-// problem of a single workload.
+// bucketOf returns the group of a pod's workload. The group of a workload is the same on all nodes. If pulls of pods in
+// two groups fail, at least two workloads are affected. bucketOf treats each pod without an owner as a workload of its
+// own. Runners of CI jobs create many pods without an owner in one namespace. If all these pods were one workload, a
+// broken registry would look like the problem of a single workload.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {

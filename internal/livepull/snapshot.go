@@ -88,9 +88,9 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 // Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
 //
 //   - If the image reference of a pull contains the digest of the download, this pull gets the download.
-//   - If no image reference contains the digest, a pull of an image from the download's repository gets the download.
-//     Records first considers pulls that are certainly in progress, and then possible pulls. Pulls outside start-ups
-//     come last (see Idle).
+//   - If no image reference contains the download's digest, a pull of an image from the download's repository gets the
+//     download. Records first considers pulls that are certainly in progress, and then possible pulls. Pulls outside
+//     start-ups come last (see Idle).
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.

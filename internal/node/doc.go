@@ -1,6 +1,6 @@
 // Package node reports the state of the node itself. The types Watch and Health read the Node object, the type Addons
 // follows the add-on pods, and the type Pressure measures the stalls of the node's tasks while pods start. By default,
-// these types are off, and flags enable them.
+// Watch, Health, Addons and Pressure are off, and flags enable them.
 //
 // Watch and Pressure each run on their own goroutine. Package podwatch calls the methods of the type Addons on its own
 // goroutine. The type Pressure sends observations to package reconcile. The collector of NewMetrics reads the health

@@ -52,7 +52,7 @@ type Condition struct{ Type, Status string }
 type Aspect struct {
 	Name   string
 	Given  bool
-	Reason string // reason why the node does not meet the requirement; empty if it does
+	Reason string // reason why the node does not meet the requirement; empty if the node meets it
 }
 
 // poolLabels lists the labels in which cloud providers and provisioners write a node's pool. If a node has several

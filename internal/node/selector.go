@@ -20,7 +20,7 @@ type Selector struct {
 // DefaultSelector selects the namespace of Kubernetes' own add-ons.
 const DefaultSelector = "kube-system"
 
-// ParseSelector parses NAMESPACE[,NAMESPACE…][:LABELS], or :LABELS for pods of all namespaces.
+// ParseSelector parses [NAMESPACE,…][:LABELS]. Without a namespace, the selector selects pods of all namespaces.
 // LABELS has the syntax of kubectl get -l.
 func ParseSelector(given string) (Selector, error) {
 	names, wanted, labeled := strings.Cut(given, ":")
@@ -31,7 +31,7 @@ func ParseSelector(given string) (Selector, error) {
 	for _, name := range s.namespaces {
 		if len(validation.IsDNS1123Label(name)) > 0 {
 			return Selector{}, fmt.Errorf("invalid namespace %q: the selector must have the form "+
-				"NAMESPACE[,NAMESPACE…][:LABELS], for example kube-system or :app.kubernetes.io/part-of=platform", name)
+				"[NAMESPACE,…][:LABELS], for example kube-system or :app.kubernetes.io/part-of=platform", name)
 		}
 	}
 	if labeled {

@@ -47,7 +47,7 @@ type StartUpConfig struct {
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	// PodsListed reports whether the agent has received the list of the node's pods.
 	PodsListed func() bool
-	// Settled receives the record of the completed start-up once. If the start-up has been over for longer than
+	// Settled receives the record once, when the start-up is settled. If the start-up has been over for longer than
 	// reportedFor, the agent does not call Settled. Settled must not block.
 	Settled func(api.NodeStartUpRecord)
 	Report  health.Report
@@ -87,7 +87,7 @@ func NewStartUp(config StartUpConfig) *StartUp {
 
 var _ podwatch.Follower = (*StartUp)(nil)
 
-// observe passes an observation to the evidence, unless the start-up is over.
+// observe passes an observation to the evidence, unless the start-up is settled.
 func (s *StartUp) observe(o nodestart.Observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +256,7 @@ func (s *StartUp) readBootAgain() {
 	s.evidence.Observe(boot)
 }
 
-// makeFinal creates the final record if the start-up is over.
+// makeFinal creates the final record if the start-up is settled.
 func (s *StartUp) makeFinal(ctx context.Context) {
 	s.mu.Lock()
 	t, ok := s.evidence.Timeline(s.config.Now())

@@ -21,7 +21,8 @@ const (
 	maxTaintKey = 253 + 1 + 63
 )
 
-// nodeSeen converts a Node object, or nil if the object does not exist. nodeSeen keeps no reference to the object.
+// nodeSeen converts a Node object. The argument n is nil if the object does not exist. nodeSeen keeps no reference to
+// the object.
 func nodeSeen(n *corev1.Node, requestedAt, now time.Time) nodestart.NodeSeen {
 	o := nodestart.NodeSeen{ArrivedAt: now, RequestedAt: requestedAt}
 	if n == nil {

@@ -51,8 +51,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A successful list request does not reset the back-off. Otherwise, the agent would send two list requests per
-		// second while the API server refuses watches.
+		// A successful list request does not reset the back-off: a reset would make the agent send two list requests
+		// per second while the API server refuses watches.
 		if received {
 			failures = 0
 		}

@@ -18,14 +18,14 @@
 // distance between the estimates of the phase's two boundaries. The error bound of a phase is the greatest possible
 // difference between the estimated and the true duration. Timestamps of the API server and of the kubelet's conditions
 // are truncated to seconds. If a change of the Node object has no timestamp, its interval ends when the agent receives
-// the change. The interval begins at the latest proof of the older state: the request for a list that still contained
-// this state, or the latest timestamp in this state.
+// the change. Its interval begins at the latest time at which the object certainly had not changed yet: the request for
+// a list with the unchanged object, or the latest timestamp in the unchanged object.
 //
 // # Assumptions
 //
 // The kubelet writes a changed message of the condition Ready to the API server only every 10 s. The package assumes
-// that no new problem of the runtime begins between the last of these messages and the readiness of the node. The
-// package also assumes that problems of the network plugin and of the kubelet begin when the kubelet starts, and do not
-// return once they are solved. If a message names the network, the time until the problem is solved belongs to the
+// that no new problem of the runtime begins between the last message of the condition and the readiness of the node.
+// The package also assumes that problems of the network plugin and of the kubelet begin when the kubelet starts, and do
+// not return once they are solved. If a message names the network, the time until the problem is solved belongs to the
 // network plugin. The network plugin can wait for another component, but the evidence does not name this component.
 package nodestart

@@ -22,7 +22,7 @@ const (
 	// the registration, the kubelet does not change its report from ready to not ready.
 	firstStatus = second
 	// justBefore is shorter than the time that a node needs to become ready. So if a status of this boot arrives within
-	// justBefore after absentFrom, the node was not ready earlier in this boot.
+	// justBefore after absentFrom, the node was not ready between the boot and this status.
 	justBefore = 5 * second
 )
 
@@ -53,9 +53,10 @@ type Evidence struct {
 	dropped    bool // some pods were dropped because of maxPods
 }
 
-// state describes consecutive versions of the Node object that have the same blockers.
+// state describes consecutive versions of the Node object with the same readiness, taints and network condition: see
+// hasSameBlockers.
 type state struct {
-	arrivedAt time.Time // when a version of this state, or a newer version, first arrived
+	arrivedAt time.Time // first arrival of a version of this state, or of a newer version
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // the first and the latest version; 0 if unknown
 	sureAt    time.Time // latest time for which a list or a timestamp proves the state; zero without a proof
@@ -105,7 +106,8 @@ func (e *Evidence) Observe(o Observation) {
 			e.readyAgain[o.UID] = o
 		}
 	case PodGone:
-		// The first workload pod stays part of the start-up after its deletion.
+		// A pod that became ready is kept after its deletion, because it can be the first workload pod, which ends the
+		// node's start-up.
 		if e.startUps[o.UID].State != timeline.StateReady {
 			delete(e.startUps, o.UID)
 		}
@@ -123,8 +125,8 @@ func (e *Evidence) hasRoom() bool {
 }
 
 // observeBoot discards the evidence about an earlier boot. Setting the clock changes the boot time, but not the boot
-// ID. observeBoot does not adjust the times of earlier observations to the new clock: these times usually contain a
-// reading of the monotonic clock, and setting the clock does not change this reading.
+// ID. observeBoot does not adjust the times of earlier observations to the new clock, because these times usually
+// contain a reading of the monotonic clock. Setting the clock does not change a reading of the monotonic clock.
 func (e *Evidence) observeBoot(b Booted) {
 	another := b.BootID != e.boot.BootID || b.BootID == "" && !b.At.Equal(e.boot.At)
 	if e.booted && another {
@@ -144,8 +146,9 @@ func (e *Evidence) observeBoot(b Booted) {
 
 // isBeforeFirstResponse reports whether an instant was certainly before the agent first received a response about the
 // Node object. Without a response, isBeforeFirstResponse compares the instant with the agent's start. If the clock was
-// set back, the instant can be a time of the new clock. So isBeforeFirstResponse first subtracts the steps that set the
-// clock back (e.setBack) from the other time.
+// set back, the instant can be a time of the new clock, and the response can have a time of the old clock. Therefore,
+// isBeforeFirstResponse subtracts the steps that set the clock back (e.setBack) from the time of the response or of the
+// agent's start.
 func (e *Evidence) isBeforeFirstResponse(at time.Time) bool {
 	limit := e.firstSeen
 	if limit.IsZero() {
@@ -218,7 +221,7 @@ func (e *Evidence) stateOf(o NodeSeen) state {
 			s.network = &c
 		}
 	}
-	if s.sureAt.After(o.ArrivedAt) { // a clock was set
+	if s.sureAt.After(o.ArrivedAt) { // the timestamp is later than the arrival, so a clock was set
 		s.sureAt = o.ArrivedAt
 	}
 	return s

@@ -37,7 +37,7 @@ type fold struct {
 	network    known // the condition NetworkUnavailable became false
 	first      *candidate
 	cursor     interval
-	sources    []string // sources of the boundary in the field cursor
+	sources    []string // sources that show the time in the field cursor
 	spans      []Span
 	missing    []string
 }
@@ -81,8 +81,8 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 }
 
 // clockChanged appends one unattributed phase for the whole start-up. If the node's clock was set during the start-up,
-// no evidence shows which timestamps are from before the change. So the only known fact is the total time. The error
-// bound of the total time includes f.clockSet.
+// no evidence shows which timestamps are from before the change. So only the total time of the start-up is known. The
+// error bound of the total time includes f.clockSet.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval
@@ -109,8 +109,8 @@ func (f *fold) hasAllEvents() bool {
 	return !f.listedAt.IsZero() && f.listedAt.Sub(f.boot.At) < eventsExpire
 }
 
-// firstEvent finds the first Event after the boot with the reason "why", and returns the interval of the instant that
-// the Event reports. The kubelet creates an Event at most eventDelay after the instant that the Event reports.
+// firstEvent finds the first Event since the boot that has the reason "why". The returned interval contains the instant
+// that this Event reports. The kubelet creates an Event at most eventDelay after the instant that the Event reports.
 func (f *fold) firstEvent(why string) (interval, bool) {
 	var first time.Time
 	for _, event := range f.events {
@@ -176,7 +176,7 @@ func (f *fold) controlPlaneInterval(t time.Time) interval {
 // registeredBefore looks for a proof of an earlier registration between the boot and the creation of the current Node
 // object. If there was an earlier registration, its Node object was deleted, and the kubelet created a new one. The
 // proof is a pod that was bound to the node, or an Event that the kubelet creates only for a registered node.
-// registeredBefore returns the time of the earliest proof. Without a proof, the result is zero.
+// registeredBefore returns the time of the earliest proof that the node was registered, or zero without a proof.
 func (f *fold) registeredBefore() (proof time.Time) {
 	if !f.createdAfterBoot() {
 		return time.Time{}
@@ -243,12 +243,12 @@ func (f *fold) messages() []NotReady {
 	return all
 }
 
-// endPhaseAt ends the current phase at the boundary, or at the end of the start-up if that is earlier. A boundary
-// before the cursor gives a phase of length zero.
+// endPhaseAt ends the current phase at the boundary, or at the end of the start-up if that is earlier. If the boundary
+// is before the start of the phase, the phase has the length zero.
 func (f *fold) endPhaseAt(end known, span Span) { f.endPhaseWithin(end, span, -1) }
 
-// endPhaseWithin ends the current phase like endPhaseAt. If mostError is not negative, it limits the error bound of the
-// phase.
+// endPhaseWithin is like endPhaseAt, but limits the error bound of the phase to mostError. If mostError is negative,
+// there is no limit.
 func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
 	if !end.isKnown { // the boundary lies in the future
 		end = known{interval: exactly(f.now)}
@@ -271,8 +271,8 @@ func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
 	f.cursor, f.sources = to, end.sources
 }
 
-// append adds a span. If the previous span has the same phase, cause, pod, taint and candidates, and neither span has a
-// step, append merges the two spans.
+// append adds a span. append merges two consecutive spans without a step if they have the same phase, cause, pod, taint
+// and candidates.
 func (f *fold) append(s Span) {
 	if n := len(f.spans); n > 0 {
 		last := &f.spans[n-1]

@@ -82,8 +82,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// podReady returns the time when a pod became ready. Other milestones, for example the success of the readiness probe,
-// can have the same estimate and a longer interval. So podReady uses only the evidence of the milestone "ready".
+// podReady returns the time when a pod became ready. podReady uses only the evidence of the milestone "ready", because
+// another milestone with the same estimate, for example the success of the readiness probe, can have a longer interval.
 func podReady(t timeline.Timeline) interval {
 	for _, m := range t.Milestones {
 		if m.Milestone == timeline.MilestoneReady && m.At.Equal(t.SettledAt) && !m.Earliest.IsZero() &&
@@ -94,8 +94,9 @@ func podReady(t timeline.Timeline) interval {
 	return boundaryAt(t, t.SettledAt)
 }
 
-// boundSinceBoot reports whether a pod that was created before the boot was bound to the node after the boot. For such
-// a pod, firstWorkload uses the timeline instead of the observation PodReady, because the timeline contains more facts.
+// boundSinceBoot reports whether a pod that was created before the boot was bound to the node after the boot. If
+// boundSinceBoot returns true, firstWorkload uses the timeline instead of the observation PodReady, because the
+// timeline contains more facts.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
@@ -136,8 +137,8 @@ func (f *fold) addPhasesUntilWorkload() {
 	f.endPhaseAt(f.first.ready, Span{Phase: PhaseUnattributed, Candidates: []Phase{PhaseWorkload}})
 }
 
-// hasUnknownTaints reports whether the latest known version of the Node object has taints for which the second result
-// of taintRowOf is false. Such taints might be start-up taints.
+// hasUnknownTaints reports whether the latest known version of the Node object has taints that might be start-up
+// taints. Only the removal of a taint shows the agent that the taint was a start-up taint: see taintRowOf.
 func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, known := taintRowOf(t.Key)
@@ -145,11 +146,11 @@ func (f *fold) hasUnknownTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the time of the last proof that no start-up taint kept pods from the node. Between this time
-// and the binding of the first workload pod, a start-up taint might have kept the pod from the node. The second result
-// is false if the pod's binding is unknown, or if no state of the node is known. The second result is also false if the
-// node's latest known state still existed after the binding: the taints in this state did not keep the pod from the
-// node.
+// takesPodsUntil returns the time of the last proof that no start-up taint kept pods from the node. Between the last
+// proof and the binding of the first workload pod, a start-up taint might have kept the pod from the node. The second
+// result is false if the binding of the first workload pod is unknown, or if no state of the node is known. The second
+// result is also false if the latest known state of the node lasted until after the binding, because the taints in this
+// state did not keep the pod from the node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.isKnown || len(f.states) == 0 {
 		return interval{}, false
@@ -203,9 +204,9 @@ func isProbe(p timeline.Phase) bool {
 }
 
 // endPhaseAtWithPod ends the current phase like endPhaseAt. While a pod of one of the named DaemonSets starts, the
-// pod's phases replace the given phase. If several pods belong to these DaemonSets, endPhaseAtWithPod does not replace
-// the given phase, because no evidence shows which of these pods the node waited for. But if all these pods install one
-// network, the phase names their DaemonSets.
+// pod's phases replace the given phase. If the named DaemonSets have several pods, endPhaseAtWithPod keeps the given
+// phase, because no evidence shows which of the pods the node waited for. If the pods belong to two DaemonSets that
+// install one network together (networkPairOf), the phase "network_plugin" names both DaemonSets.
 func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
 	pods := f.daemonSetPods(names)
 	if len(pods) != 1 {

@@ -32,9 +32,9 @@ func (f *fold) readiness() known {
 }
 
 // networkAvailability is the first known time at which the condition NetworkUnavailable became false. A new Node object
-// does not have this condition yet. The kubelet does not change the condition after a reboot. A Node object from before
-// the boot can therefore have the old condition. So if the condition is already false in the first known version of
-// such an object, the result is unknown.
+// does not have the condition NetworkUnavailable yet. The kubelet does not change the condition after a reboot, so a
+// Node object from before the boot can have an outdated condition. If the first known version of such an old object
+// already has the condition with the value false, the result is unknown.
 func (f *fold) networkAvailability() known {
 	for i, s := range f.states {
 		if !s.networkAvailable() || i == 0 && !f.createdAfterBoot() || i > 0 && f.states[i-1].networkAvailable() {
@@ -47,11 +47,12 @@ func (f *fold) networkAvailability() known {
 		if s.network.ChangedAt.IsZero() {
 			return became
 		}
-		// The writer of the condition runs on the node or on the control plane. The interval is right for both clocks.
+		// The component that writes the condition runs on the node or on the control plane. The interval is therefore
+		// wide enough for the clocks of both.
 		stamp := f.controlPlaneInterval(s.network.ChangedAt)
 		if i == 0 || s.gap {
-			// Some network plugins write the condition with a new timestamp when they restart. So the condition
-			// might have become false before the timestamp.
+			// Some network plugins write the condition with a new timestamp when they restart. So the true change to
+			// false can be earlier than the timestamp.
 			stamp.earliest = became.earliest
 		}
 		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock.
@@ -101,13 +102,13 @@ func (f *fold) isUnchangedSinceRegistration(s state) bool {
 	}
 	if f.createdAfterBoot() {
 		// If the control plane's clock differs from the node's clock, the interval that contains the registration can
-		// be long. So the condition must have changed close to the beginning of this interval.
+		// be long. So the result is true only if the condition Ready changed close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so comparing
 	// s.changedAt with f.registered proves nothing. If the condition changed within firstStatus after the Event about
-	// the reboot, the status is certainly the kubelet's first status. If the status arrived within justBefore after
-	// f.absentFrom, the node was not ready between the boot and this status.
+	// the reboot, the status is certainly the kubelet's first status. If the status arrived less than justBefore after
+	// f.absentFrom, the node had no time to become ready before this status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

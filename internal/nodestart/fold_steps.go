@@ -14,8 +14,8 @@ const (
 	quickLag = 500 * time.Millisecond
 	// quickFor is shorter than the kubelet's first two minutes, in which the kubelet checks its status every 100 ms.
 	quickFor = 110 * time.Second
-	// slowLag replaces quickLag if the kubelet might not check every 100 ms. The kubelet then checks the runtime every
-	// 5 s, and its own status every 10 s.
+	// slowLag replaces quickLag if the kubelet might not check every 100 ms whether the node is ready. Normally, the
+	// kubelet checks the runtime every 5 s, and its own status every 10 s.
 	slowLag = 15 * time.Second
 )
 
@@ -33,7 +33,7 @@ func (f *fold) addPhases() {
 }
 
 // noLaterThanBinding returns the given boundary, or the time when the first workload pod was bound, whichever is
-// earlier. A pod that tolerates a blocker can be bound before the blocker ends.
+// earlier. If a pod tolerates the taint that blocks other pods, the pod can be bound before the removal of the taint.
 func (f *fold) noLaterThanBinding(k known) known {
 	if f.first == nil || f.first.again != nil || !f.first.bound.isKnown {
 		return k
@@ -52,9 +52,9 @@ func (f *fold) noLaterThanBinding(k known) known {
 // staleAfter is how long the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
-// provenEnd returns the given end of a blocker, or the time when the first workload pod was bound, whichever is
-// earlier. If the end is unknown, provenEnd returns the time of the last proof that the blocker still existed. The
-// result "all" is false if no evidence shows the node's state after the returned boundary.
+// provenEnd returns the end of a problem or of a taint, or the time when the first workload pod was bound, whichever is
+// earlier. If the end is unknown, provenEnd returns the time of the last proof that the problem or the taint still
+// existed. The result "all" is false if no evidence shows the node's state after the returned boundary.
 func (f *fold) provenEnd(end known) (_ known, all bool) {
 	if end.isKnown || len(f.states) == 0 {
 		return f.noLaterThanBinding(end), end.isKnown || f.open
@@ -81,7 +81,7 @@ func nodePhases() []Phase {
 func (f *fold) addPhasesUntilRegistered() {
 	begin := []Phase{PhaseMachine}
 	if f.kubelet.isKnown {
-		// A pod that is bound while the machine boots does not end this phase.
+		// A pod that is bound while the machine boots does not end the phase PhaseMachine.
 		f.endPhaseAt(f.kubelet, Span{Phase: PhaseMachine})
 		begin = nil
 	} else {
@@ -122,9 +122,9 @@ func (f *fold) kubeletSeen() known {
 
 // addPhasesUntilReady adds the phases from the registration until the node was ready, based on the problems that the
 // kubelet reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the
-// network plugin or of the kubelet itself begins with the start of the kubelet. The last message before the readiness
-// of the node can report such a problem. In this case, addPhasesUntilReady assumes that the problem already existed at
-// the registration. Only a problem of the runtime can begin after the registration.
+// network plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was
+// ready reports a problem of the network plugin or of the kubelet, addPhasesUntilReady assumes that this problem
+// already existed at the registration. Only a problem of the runtime can begin after the registration.
 func (f *fold) addPhasesUntilReady() {
 	ready, all := f.provenEnd(f.ready)
 	if !all {
@@ -170,8 +170,8 @@ func (f *fold) addPhasesUntilReady() {
 	f.addPhasesUntilSolved(ready, reasonRuntime)
 }
 
-// addPhasesUntilSolved charges the time until end to the phase that the problems belong to. Several problems become one
-// unattributed phase, because no evidence separates them.
+// addPhasesUntilSolved attributes the time until the argument "end" to the phase of the given problems. Several
+// problems become one unattributed phase, because no evidence separates them.
 func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
@@ -195,9 +195,9 @@ func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 }
 
 // reportLag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks
-// every 100 ms only during its first two minutes. If the Node object was created before the boot and still has the
-// status ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends immediately. So
-// reportLag returns quickLag only if the Node object was created after the boot.
+// its status every 100 ms only during its first two minutes. If the Node object was created before the boot and still
+// has the status ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends
+// immediately. So reportLag returns quickLag only if the Node object was created after the boot.
 func (f *fold) reportLag() time.Duration {
 	start := f.boot.At // a lower bound: the kubelet starts after the boot
 	if f.kubelet.isKnown {

@@ -10,14 +10,14 @@ import (
 type heldTaint struct {
 	Taint
 	row     taintRow
-	known   bool  // the taint is a start-up taint even while it exists: see taintRowOf
+	known   bool  // true if the taint certainly is a start-up taint, even before its removal: see taintRowOf
 	since   int   // index of the first state with the taint
 	removed known // removal of the taint; unknown while the taint exists
 }
 
 // heldTaints returns the start-up taints that the agent saw: the taints that a component of taintTable removes, and
-// other taints that were removed. Any other taint is not a start-up taint while it exists: for example, a cordon, or a
-// taint that reserves the node for special workloads.
+// other taints that were removed. Before its removal, a taint that no component of taintTable removes does not count as
+// a start-up taint: the taint can be, for example, a cordon, or reserve the node for special workloads.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
@@ -113,9 +113,9 @@ const (
 	certainly
 )
 
-// firstPodTolerated reports whether the first workload pod was bound although the taint existed. It can be uncertain
-// whether the pod was bound before the taint was removed. In this case, a phase "unschedulable" of the pod proves that
-// the pod did not tolerate the taint.
+// firstPodTolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain
+// whether the pod was bound before the removal of the taint, a phase "unschedulable" of the pod proves that the pod did
+// not tolerate the taint.
 func (f *fold) firstPodTolerated(h heldTaint) certainty {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.isKnown {
 		return no

@@ -17,8 +17,8 @@ type taintRow struct {
 	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
 	// the node registered.
 	recurs bool
-	// decided is true if somebody decides for how long the taint stays. While such a taint exists, no evidence shows
-	// that it will be removed, so it is not a start-up taint.
+	// decided is true if a user or a program decides how long the taint stays. While a taint with this field exists, no
+	// evidence shows that the taint will be removed, so the taint is not a start-up taint.
 	decided bool
 }
 
@@ -40,8 +40,8 @@ var taintTable = []taintRow{
 	{key: "readiness.k8s.io/", owner: "node readiness controller", recurs: true},
 }
 
-// taintRowOf returns the description of a taint. The second result is true if the taint is a start-up taint even while
-// it exists.
+// taintRowOf returns the description of a taint. The second result is true if the taint is certainly a start-up taint.
+// If the second result is false, the taint is a start-up taint only if the taint is removed later.
 func taintRowOf(key string) (taintRow, bool) {
 	i := slices.IndexFunc(taintTable, func(row taintRow) bool {
 		return row.key == key || strings.HasSuffix(row.key, "/") && strings.HasPrefix(key, row.key)
@@ -60,7 +60,7 @@ var networkDaemonSets = []string{
 	"antrea-agent", "kube-router", "weave-net", "ovnkube-node", "kindnet", "kube-ovn-cni", "anetd", "netd",
 }
 
-// networkPairs lists the DaemonSets that install one network together.
+// networkPairs lists the pairs of DaemonSets that install one network together.
 var networkPairs = [][]string{
 	// Azure CNI powered by Cilium: azure-cns writes the CNI configuration for the plugin of Cilium
 	// (Azure/azure-container-networking, cns/cniconflist/generator_linux.go, CiliumGenerator).
@@ -71,8 +71,8 @@ var networkPairs = [][]string{
 	{"anetd", "netd"},
 }
 
-// networkPairOf returns the names of two DaemonSets if they install one network together. If the DaemonSets of the pods
-// are not such a pair, the result is empty.
+// networkPairOf returns the names of the pods' DaemonSets if networkPairs contains exactly these DaemonSets as a pair.
+// If networkPairs does not contain the pods' DaemonSets, the result is empty.
 func networkPairOf(pods []timeline.Timeline) string {
 	var names []string
 	for _, t := range pods {

@@ -2,8 +2,8 @@ package nodestart
 
 import "slices"
 
-// addState adds a version of the Node object. A watch delivers every version, but a list can show a later version
-// first. So addState sorts the states by their versions.
+// addState adds a version of the Node object. addState sorts the states by their versions, because a list can show a
+// later version before the watch delivers the earlier versions.
 func (e *Evidence) addState(s state) {
 	i := len(e.states) - 1 // the latest state that is not newer than s
 	if s.from > 0 {

@@ -29,7 +29,7 @@ type Timeline struct {
 	Partial       bool // more evidence can arrive
 
 	BootedAt  time.Time
-	SettledAt time.Time // zero in StateStarting
+	SettledAt time.Time // when the start-up ended; zero in StateStarting
 	// Total is the sum of the phases. TotalError is the error bound of Total: the greatest possible distance between
 	// Total and the truth.
 	Total, TotalError time.Duration
@@ -85,7 +85,8 @@ type NotReady struct {
 type TaintSeen struct {
 	Key, Effect, Owner string
 	Present            bool // the taint still exists; RemovedAt is then zero
-	// RemovedAt is the estimate. The true instant is between Earliest and Latest.
+	// RemovedAt is the estimated time of the taint's removal. The true time of the removal is between Earliest and
+	// Latest.
 	RemovedAt, Earliest, Latest time.Time
 }
 
@@ -104,7 +105,7 @@ type Workload struct {
 	Namespace, Name, UID        string
 	CreatedAt, BoundAt, ReadyAt time.Time // zero if unknown
 	// UngatedBy is the latest time at which the pod's last scheduling gate might have been removed. The pod object does
-	// not show the true time. UngatedBy is zero if no gate can have delayed the pod.
+	// not show when a gate was removed. UngatedBy is zero if no gate can have delayed the pod.
 	UngatedBy time.Time
 	Again     bool // the pod was created before the boot, and is ready again
 }

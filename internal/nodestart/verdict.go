@@ -33,11 +33,11 @@ func (t Timeline) Verdict() string {
 }
 
 // Waited returns how long the first workload pod waited until it was bound to this node, and a text about this wait.
-// The wait starts when the pod is created, or when its last scheduling gate is removed. The time of the removal is
-// unknown. So if the pod might have had a gate, the wait starts at the latest possible time of the removal, and the
-// text says "at least". At first, the pod might also have waited for other nodes. So the text lists the phases of this
-// node during the wait, but does not name a reason for the wait. If the wait starts after the registration of the node,
-// Waited returns zero.
+// The wait starts when the pod is created, or when its last scheduling gate is removed. No evidence shows when a
+// scheduling gate was removed. If the pod might have had a scheduling gate, the wait starts at the latest possible time
+// of the gate's removal, and the text says "at least". At the beginning of the wait, the pod might also have waited for
+// other nodes. So the text lists the phases of this node during the wait, but does not name a reason for the wait. If
+// the wait starts after the registration of the node, Waited returns zero.
 func (t Timeline) Waited() (time.Duration, string) {
 	w := t.Workload
 	if w == nil || w.Again || w.BoundAt.IsZero() || w.BoundAt.Before(t.BootedAt) {

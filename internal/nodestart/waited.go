@@ -10,7 +10,8 @@ import (
 
 // WaitedDuring returns a text about the time until a pod was bound to its node, and about the start-up of the node
 // during this time: see Timeline.Waited. The result is empty if the pod's binding or the node's registration is
-// unknown. The result is also empty if the wait begins after the registration, or if the pod was bound before the boot.
+// unknown. The result is also empty if the pod began to wait after the node's registration, or if the pod was bound
+// before the machine's boot.
 func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 	w := Workload{Namespace: pod.Namespace, Name: pod.Name, CreatedAt: pod.CreatedAt.Time}
 	for _, m := range pod.Milestones {
@@ -18,7 +19,7 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 			w.BoundAt = m.Latest.Time
 		}
 	}
-	bound := w.BoundAt // the estimate, which is also the end of the last phase before the binding
+	bound := w.BoundAt // becomes the estimate: the end of the last phase before the binding
 	for _, p := range pod.Phases {
 		if mayBe(p.Phase, p.MergedWith, timeline.PhaseSchedulingGate) {
 			w.UngatedBy, bound = p.EndAt.Time, p.EndAt.Time
@@ -44,8 +45,8 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 }
 
 // MayHaveWaited reports whether a pod might have waited at least a second to be scheduled. A pod that was scheduled
-// within a second waited for its node only briefly, or not at all. A phase in which a scheduling gate might have held
-// the pod does not count.
+// within a second waited for its node only briefly, or not at all. MayHaveWaited does not count a phase in which a
+// scheduling gate might have held the pod.
 func MayHaveWaited(pod api.Record) bool {
 	var waited time.Duration
 	for _, p := range pod.Phases {

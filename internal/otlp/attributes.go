@@ -31,7 +31,7 @@ const (
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
-	keyOpen         = "podlapse.open" // true if the span's step was still in progress when the start-up was settled
+	keyOpen         = "podlapse.open" // true if the span's step was still in progress when the start-up ended
 	keyImage        = "podlapse.image"
 	keyDigest       = "podlapse.digest"
 	keyRegistry     = "podlapse.registry"

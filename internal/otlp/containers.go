@@ -21,7 +21,7 @@ type containerLife struct {
 
 // containersOf returns a span for each created container. The span starts with the container's creation and ends when
 // the container is ready. If the container never became ready but ended, like an init container, the span ends when the
-// latest run ends. If the container neither became ready nor ended, the span ends when the start-up is settled.
+// latest run ends. If the container neither became ready nor ended, the span ends when the start-up ends.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Milestones) {

@@ -8,6 +8,6 @@
 //
 // A trace and its IDs depend only on the timeline, or on the record of the node's start-up. If a restarted agent
 // reports a pod's start-up again, it sends the same trace with the same IDs. If a restarted agent reports the node's
-// start-up again, the trace has the same ID. Its phases can differ, because the restarted agent no longer knows all
+// start-up again, the trace has the same ID, but its phases can differ, because the restarted agent no longer knows all
 // facts.
 package otlp

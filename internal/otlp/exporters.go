@@ -28,7 +28,7 @@ func (s Signal) retry() otlptracehttp.RetryConfig {
 }
 
 // newSpanExporter creates OpenTelemetry's exporter for traces. The exporter itself reads the environment variables
-// OTEL_EXPORTER_OTLP_*. newSpanExporter does not connect.
+// OTEL_EXPORTER_OTLP_*. newSpanExporter does not connect to the collector.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter
 	var err error
@@ -43,8 +43,8 @@ func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, erro
 	return exporter, nil
 }
 
-// newMetricExporter creates OpenTelemetry's exporter for metrics. The exporter itself reads the environment
-// variables OTEL_EXPORTER_OTLP_*. newMetricExporter does not connect.
+// newMetricExporter creates OpenTelemetry's exporter for metrics. The exporter itself reads the environment variables
+// OTEL_EXPORTER_OTLP_*. newMetricExporter does not connect to the collector.
 func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error) {
 	var exporter sdkmetric.Exporter
 	var err error

@@ -6,8 +6,8 @@ import (
 )
 
 // gatheredMetrics is a gatherer for OpenTelemetry's Prometheus bridge. If a gatherer returns an error, the bridge sends
-// nothing and reports the error only to a global handler. So Gather returns the metrics without an error, and stores
-// the error in the field err. gatheredMetrics is not safe for concurrent use.
+// nothing and reports the error only to a global handler. Therefore, Gather always returns a nil error, and stores the
+// actual error in the field err. gatheredMetrics is not safe for concurrent use.
 type gatheredMetrics struct {
 	from        prometheus.Gatherer
 	exponential bool  // true to send native histograms instead of classic buckets

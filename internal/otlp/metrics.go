@@ -29,8 +29,8 @@ type MetricsConfig struct {
 	Logger     *zap.Logger
 }
 
-// Metrics sends the metrics of /metrics at an interval. Counters and histograms count from the start of the agent. So
-// the next request also contains the counts of a failed request, and no queue is necessary.
+// Metrics sends the metrics of /metrics at an interval. Counters and histograms count from the start of the agent, so
+// the request after a failed request contains all counts, and no queue is necessary.
 //
 // Metrics does not use the SDK's periodic reader, because that reader reports failures only to a global handler.
 type Metrics struct {

@@ -42,13 +42,12 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf returns the shared span context of a rollout. All pods that belong to the same version of an owner have
-// this span context in common. By default, the trace of each pod links to the span context of its rollout, and the
-// agent sends no span for the rollout itself. With --rollout-traces, the agent also sends the span of the rollout,
-// which has this span context. This span is the parent of each pod's root span, unless an annotation of the pod
-// contains another parent. rolloutOf returns an invalid span context for pods without an owner and for static pods. The
-// static pods of a node are not a rollout, although their mirror pods have the same owner: the node (kubelet:
-// pod/mirror_client.go, CreateMirrorPod).
+// rolloutOf returns the span context of a rollout. All pods of the same version of an owner share the span context of
+// their rollout. By default, the trace of each pod links to the span context of its rollout, and the agent sends no
+// span for the rollout itself. With --rollout-traces, the agent also sends the span of the rollout. The span of the
+// rollout is the parent of each pod's root span, unless an annotation of the pod contains another parent. rolloutOf
+// returns an invalid span context for pods without an owner and for static pods. The static pods of a node are not a
+// rollout, although their mirror pods have the same owner: the node (kubelet: pod/mirror_client.go, CreateMirrorPod).
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}

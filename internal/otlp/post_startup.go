@@ -21,7 +21,7 @@ func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 }
 
 // runOf returns the span of a container's run, with the kubelet's times of its start and end. If the run started
-// before the start-up was settled, the span overlaps the root span of the start-up.
+// before the start-up ended, the span overlaps the root span of the start-up.
 func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindRun),

@@ -13,7 +13,7 @@ import (
 
 // pullsOf returns a span for each pull with a known start. The span starts with the kubelet's request or, if its time
 // is unknown, with the start of the pull. The span ends when the image is present, when the pull has failed, or when
-// the start-up is settled. The children of a pull's span are the wait in the node's queue, the download, the unpacking
+// the start-up ends. The children of a pull's span are the wait in the node's queue, the download, the unpacking
 // and the layers.
 func pullsOf(t timeline.Timeline) []span {
 	var spans []span

@@ -10,8 +10,8 @@ import (
 // maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// sentRollouts remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At the
-// limit, it forgets the oldest rollout. It is not safe for concurrent use.
+// sentRollouts remembers the rollouts whose span the agent has sent, so that the agent sends each span once. When
+// sentRollouts holds maxRollouts rollouts, it forgets the oldest one. sentRollouts is not safe for concurrent use.
 type sentRollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID

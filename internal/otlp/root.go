@@ -11,7 +11,7 @@ import (
 )
 
 // rootOf returns the span of the whole start-up, with the kubelet's Events. The span begins with the pod's creation and
-// ends when the start-up is settled.
+// ends when the start-up ends.
 func rootOf(t timeline.Timeline) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindStartup),

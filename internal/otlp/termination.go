@@ -10,8 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// endKey is the key of the span that covers a pod's whole termination. This span is the parent of all other spans of
-// the termination, and a child of the start-up's root span. The root span belongs to an earlier item.
+// endKey is the key of the span that covers a pod's whole termination. The span with this key is the parent of all
+// other spans of the termination, and a child of the start-up's root span. An earlier item contains the start-up's root
+// span.
 const endKey = "termination/"
 
 // terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts

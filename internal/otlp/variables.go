@@ -136,7 +136,7 @@ func isHeaders(value string) error {
 }
 
 // isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain a header that
-// the transport sets. The transport would silently ignore this header, or the header would contradict the request
+// the transport sets. The transport would silently ignore such a header, or the header would contradict the request
 // (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {

@@ -21,8 +21,8 @@ const (
 	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in one
 	// list. Even a large node has only several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is how long a comparison waits for the watch to report what a list already shows. A change
-	// that the watch reports even later can count as a difference.
+	// verifyPatience is how long a comparison waits for the watch to report what a list already shows. A change that
+	// the watch reports after more than verifyPatience can count as a difference.
 	verifyPatience = 5 * time.Second
 )
 
@@ -100,8 +100,9 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 
 // compareTwice lists the pods and compares the list with the pods in the store. If the list differs from the store,
 // compareTwice waits, because the watch might still report the changes. If some pods still differ after this wait,
-// compareTwice lists the pods again. It then repairs and counts each pod whose state in the store differs from both
-// lists. If the watch reports a change before the repair, compareTwice does not count this change as a difference.
+// compareTwice lists the pods again. Finally, compareTwice repairs and counts each pod whose state in the store differs
+// from both lists. If the watch reports a change before the repair, compareTwice does not count this change as a
+// difference.
 func (v *Verifier) compareTwice(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen

@@ -180,7 +180,7 @@ func (s *Server) HangLists(namespace string) {
 }
 
 // Lose makes watches omit the changes for which the function returns true. A correct API server never omits changes.
-// The argument "kind" is ADDED, MODIFIED or DELETED. A nil function ends this fault.
+// The argument "kind" is ADDED, MODIFIED or DELETED. If the function is nil, watches deliver all changes again.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

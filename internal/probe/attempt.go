@@ -71,8 +71,8 @@ func dnsAttempt(p Probe) attemptFunc {
 	}
 }
 
-// withoutTrace removes the trace of stages from the context of a lookup, because the lookup opens its own
-// connections to DNS servers.
+// withoutTrace removes the trace of stages from a context, so that the trace does not record the connections of a DNS
+// lookup to DNS servers.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
 // untraced has the deadline and the cancellation of a context, but not its values.

@@ -16,7 +16,7 @@ import (
 // Probes of registries require Pulled.
 type RunnerConfig struct {
 	Config Config
-	// Load rereads the configuration file and the files that it names.
+	// Load rereads the configuration file, and the files that the configuration names.
 	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip

@@ -68,8 +68,7 @@ func (a *runningProbes) apply(ctx context.Context, config Config) {
 }
 
 // stop waits until all probes have stopped. The Runner calls the method "stop" only after the context of the probes is
-// done. If the context were not done, the method would stop the probes one after another, and the Runner would delete
-// the series of the registries' probes.
+// done. So all probes stop at the same time, and the series of the registries' probes remain.
 func (a *runningProbes) stop() {
 	for _, stop := range a.probes {
 		stop()

@@ -9,8 +9,8 @@ import (
 )
 
 // stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, its length is
-// the sum of all its durations. It is safe for concurrent use, because net/http can dial in the background, even after
-// the attempt has ended.
+// the sum of all its durations. The type stages is safe for concurrent use, because net/http can dial in the
+// background, even after the attempt has ended.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time

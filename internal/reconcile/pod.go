@@ -16,13 +16,13 @@ const (
 	repeatQueryMax   = time.Minute
 	// queryGap is the minimum time between two queries if a change of the pod object causes the second query. For a pod
 	// whose images are present, the agent usually sends only two queries: one when the pod arrives, and one when the
-	// pod is ready. If the change is a new run of a container, the agent waits only queryGapRuns. The reason is that
-	// the runtime soon forgets the run when a client deletes the pod without a grace period.
+	// pod is ready. After a new run of a container, the agent waits only for queryGapRuns, because the runtime soon
+	// forgets a run when a client deletes the pod without a grace period.
 	queryGap     = time.Second
 	queryGapRuns = 200 * time.Millisecond
 	// pullQueryGap is the minimum time between two queries if the agent sends the second query only to check an Event
-	// about one of the pod's pulls. The agent repeats such a query without back-off, because only the runtime's
-	// response can refute a forged Event. A forged Event that is not yet refuted can hide which image other pods wait
+	// about one of the pod's pulls. A query about an Event has no back-off, because only the runtime's response can
+	// refute a forged Event. Until the runtime refutes a forged Event, the Event can hide which image other pods wait
 	// for.
 	pullQueryGap = 2 * time.Second
 )
@@ -46,8 +46,8 @@ type pod struct {
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
 	idle      []timeline.IdleContainer    // containers whose image can be pulled again; set after the start-up
 
-	postStartup *timeline.PostStartupRuns // nil during the start-up, or if Follow.PostStartup is false
-	terminating *terminatingPod           // nil before the deletion request, or if Follow.Terminations is false
+	postStartup *timeline.PostStartupRuns // nil during the start-up, or if Optional.PostStartup is false
+	terminating *terminatingPod           // nil before the deletion request, or if Optional.Terminations is false
 
 	watching bool // true while an Event watch is requested
 	// requestsEvents is true if the start-up requires an Event watch. ephemeralRequestsEvents is true if an ephemeral
@@ -149,7 +149,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a settled pod. Labels are not evidence, but clients select pods by their labels.
+// relabel updates the labels of a pod whose start-up is settled. Labels are not evidence, but clients select pods by
+// their labels.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.labels != now.Labels {
 		p.settled.labels = now.Labels
@@ -162,7 +163,7 @@ func (r *Reconciler) addPod(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
 		delete(r.reported, uid)
-		scope.Since = time.Time{} // do not wait for more evidence
+		scope.Since = time.Time{} // a reported start-up does not wait for more evidence
 	}
 	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
 	r.pods[uid] = p
@@ -254,9 +255,9 @@ func (p *pod) repeatQueryAfter() time.Duration {
 	return min(repeatQueryFirst<<min(p.queries-1, 10), repeatQueryMax)
 }
 
-// watchEvents keeps an Event watch open while the start-up, an ephemeral container, or Follow.Events requires it.
+// watchEvents keeps an Event watch open while the start-up, an ephemeral container, or Optional.Events requires it.
 func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
-	wanted := p.requestsEvents || p.ephemeralRequestsEvents || p.postStartup != nil && r.config.Follow.Events
+	wanted := p.requestsEvents || p.ephemeralRequestsEvents || p.postStartup != nil && r.config.Optional.Events
 	if p.watching == wanted {
 		return
 	}
@@ -297,8 +298,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. A completed start-up can still need a response from the runtime.
-// If such a start-up is in the state file, settleEnded leaves it to the next agent.
+// because the stopping agent receives no more Events. If a start-up still needs a response from the runtime and is in
+// the state file, settleEnded leaves the start-up to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

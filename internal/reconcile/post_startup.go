@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// When the agent starts, it skips Events that are older than eventsWindow. The agent never reports these Events, even
-// if no agent ran when they occurred.
+// The agent never reports Events that are older than eventsWindow at the agent's start, even if no agent ran when these
+// Events occurred.
 const eventsWindow = 5 * time.Minute
 
 // restoreEvents sets eventsUntil. The agent reports only Events after the time eventsUntil.
@@ -24,7 +24,7 @@ func (r *Reconciler) restoreEvents() {
 
 // beginPostStartup starts to follow a pod after its start-up.
 func (r *Reconciler) beginPostStartup(p *pod, object timeline.Pod) {
-	if r.config.Follow.PostStartup {
+	if r.config.Optional.PostStartup {
 		p.postStartup = timeline.NewPostStartupRuns(object)
 	}
 }
@@ -56,7 +56,7 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 // restart, the agent compares Events with the latest Event that the previous agent reported.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
-	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.endedAt) {
+	if !r.config.Optional.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.endedAt) {
 		return
 	}
 	r.eventsUntil = message.At

@@ -11,7 +11,7 @@ import (
 // followLater makes a desk record what happens after start-ups.
 func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
-		c.Follow.PostStartup, c.Follow.Events = true, events
+		c.Optional.PostStartup, c.Optional.Events = true, events
 		c.Saver = &fakeSaver{eventsUntil: kept}
 		c.alsoReport(PostStartup, func(r Report) {
 			if run := r.PostStartup.Run; run != nil {
@@ -44,7 +44,7 @@ func TestLaterContainerRunsAreReportedOnce(t *testing.T) {
 		pod.Containers[0] = timeline.Container{Name: "app", State: timeline.StateRunning, Attempt: 1,
 			StartedAt: time.Now(), LastRun: &last}
 		see()
-		observe(laterEvent("Unhealthy", time.Now(), true)) // the reconciler ignores this Event without Follow.Events
+		observe(laterEvent("Unhealthy", time.Now(), true)) // the reconciler ignores this Event without Optional.Events
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d)
 	})

@@ -16,7 +16,7 @@ func (r *Reconciler) reportChanged(uid string) {
 // reportProgress reports the progress of a start-up that has changed. reportProgress skips start-ups that will have no
 // report of kind Settled.
 func (r *Reconciler) reportProgress(p *pod) {
-	if !r.config.Follow.Partial || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
+	if !r.config.Optional.Partial || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
 		return
 	}
 	now := r.config.Now()

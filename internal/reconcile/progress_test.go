@@ -14,7 +14,7 @@ func TestProgressIsReportedOncePerSecond(t *testing.T) {
 		d := &desk{}
 		last := map[string]time.Time{}
 		r, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
-			c.Follow.Partial = true
+			c.Optional.Partial = true
 			c.onReport(Partial, func(tl timeline.Timeline) {
 				if !tl.Partial {
 					t.Error("not partial")
@@ -71,7 +71,7 @@ func TestProgressOfReportedStartUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
-			d.mute, c.Follow.Partial = true, true
+			d.mute, c.Optional.Partial = true, true
 			c.onReport(Partial, func(tl timeline.Timeline) { d.note("progress %s %s", tl.UID, tl.State) })
 			c.Restored = Restored{Reported: []string{"uid-3"}}
 		})

@@ -32,10 +32,10 @@ const (
 // Config configures a Reconciler. The functions and methods in a Config must not block. Only New calls the methods of
 // Registerer. Only the goroutine in Run calls the functions and methods of the other fields.
 type Config struct {
-	Now     func() time.Time
-	Scope   timeline.Scope
-	Sources Sources
-	Follow  Follow
+	Now      func() time.Time
+	Scope    timeline.Scope
+	Sources  Sources
+	Optional Optional
 	// Report receives every report. The reports about one pod have this order: Partial, Settled, PostStartup,
 	// Terminated, Forgotten. Reports of kind Changed or EphemeralPulled can come at any time before the report
 	// Forgotten.
@@ -59,15 +59,15 @@ type Sources interface {
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends the stream.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns the sampling of the node's pressure and runtime on or off. The sampling is on while at least one
-	// pod is starting.
+	// SampleNode turns the sampling of the node's pressure and runtime on or off. The Reconciler keeps the sampling on
+	// while at least one pod is starting.
 	SampleNode(wanted bool)
 }
 
-// Follow selects the optional kinds of reports.
-type Follow struct {
+// Optional selects the optional kinds of reports.
+type Optional struct {
 	Partial      bool // true to report start-ups in progress
-	Terminations bool // true to report a termination if the agent has seen the deletion request
+	Terminations bool // true to report terminations; the agent must have seen the deletion request of the pod
 	PostStartup  bool // true to report container runs that end after the start-up
 	// Events adds the kubelet's Events to the PostStartup reports. If Events is true, the agent watches the Events of
 	// every pod.
@@ -79,9 +79,9 @@ type Saver interface {
 	// Observe receives each observation of a start-up if the agent must report this start-up. The argument "news" is
 	// true if the observation was new (timeline.Evidence.Apply). Observe also receives each timeline.RuntimeSilent.
 	Observe(o timeline.Observation, news bool)
-	// ObserveTermination receives observations of a pod's termination after the pod's start-up was settled or reported.
-	// It does not receive facts that the next agent can get from the runtime again. The argument "news" is true if the
-	// observation was new (timeline.TerminationEvidence.Apply).
+	// ObserveTermination receives observations of a pod's termination after the pod's start-up is settled or reported.
+	// ObserveTermination does not receive facts that the next agent can get from the runtime again. The argument "news"
+	// is true if the observation was new (timeline.TerminationEvidence.Apply).
 	ObserveTermination(o timeline.Observation, news bool)
 	// Saved returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
 	// When Run stops, it calls Saved for each completed start-up that still needs a response from the runtime. If Saved
@@ -106,8 +106,8 @@ const (
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.
 	Partial
-	// Settled means that the agent observed the end of a start-up. Each start-up has at most one Settled report. A
-	// start-up has no Settled report if Timeline.Reconstructed is true.
+	// Settled means that a start-up is settled: the start-up is over, and the agent expects no more evidence about it.
+	// Each start-up has at most one Settled report. A start-up has no Settled report if Timeline.Reconstructed is true.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
@@ -184,9 +184,9 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
-// observations in the inbox and settles completed start-ups without waiting for late Events. A completed start-up can
-// still need a response from the runtime. If the saved state contains such a start-up, Run leaves it to the next agent.
-// Run returns nil.
+// observations in the inbox and settles completed start-ups without waiting for late Events. If the saved state
+// contains a completed start-up that still needs a response from the runtime, Run leaves this start-up to the next
+// agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

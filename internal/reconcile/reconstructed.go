@@ -6,8 +6,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // the counters:
 //
 //   - over: the start-up completed before the agent started (timeline.Timeline.Reconstructed).
-//   - restored: the start-up was reported as Settled, and a previous agent saw its start.
-//   - late: the start-up was reported as Settled, was not restored, and the agent first saw the pod in a list.
+//   - restored: this agent reported the start-up, but a previous agent saw the beginning of the start-up.
+//   - late: the agent first saw the pod in a list, and neither of the other two counters counts the start-up.
 type reconstructedCounts struct{ over, restored, late prometheus.Counter }
 
 // newReconstructed creates the counters and registers them unless the registerer is nil.
@@ -27,8 +27,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	}
 }
 
-// countSettled counts the start-up of a settled pod. It ignores a start-up that a previous agent reported or that
-// another mirror pod represents. The argument "over" is Timeline.Reconstructed.
+// countSettled counts the settled start-up of a pod. countSettled ignores a start-up that a previous agent reported, or
+// that another mirror pod represents. The argument "over" is Timeline.Reconstructed.
 func (c reconstructedCounts) countSettled(p *pod, over bool) {
 	switch {
 	case p.reported:

@@ -65,7 +65,8 @@ func (r *Reconciler) restore() {
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		case !p.evidence.Settled(scope.ResumedAt): // a later tick settles the other start-ups, with a known skew
+		// A later tick settles the start-ups that are over. By then, the skew between the clocks is known.
+		case !p.evidence.Settled(scope.ResumedAt):
 			r.advance(p)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // needs these fields.
 type settledStartUp struct {
 	packed   timeline.Packed // without labels
-	labels   string          // shared with the pod object
+	labels   string          // Timeline.Labels; with --serve-objects, package podobjects holds the same string
 	endedAt  time.Time       // Timeline.SettledAt
 	staticID string          // Timeline.ID of a static pod; empty for other pods
 }

@@ -39,10 +39,10 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
-// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. The kubelet's
-// timestamps can prove that a reconstructed start-up ended more than lingerTime ago. In this case, startedLately does
-// not wait for missing evidence and returns false. Without this rule, a scrape soon after the agent's start would fold
-// the timelines of all pods on the node.
+// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
+// kubelet's timestamps prove that a reconstructed start-up ended more than lingerTime ago, startedLately returns false
+// without waiting for missing evidence. If startedLately waited for missing evidence, a scrape soon after the agent's
+// start would fold the timelines of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

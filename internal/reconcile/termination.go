@@ -34,13 +34,13 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 }
 
 // applyToTermination applies an observation to the evidence of the pod's termination. When the first pod object with a
-// deletion timestamp arrives, applyToTermination creates this evidence. applyToTermination reports whether the
+// deletion timestamp arrives, applyToTermination creates the evidence. applyToTermination reports whether the
 // observation was new.
 func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bool) {
 	if p.terminating != nil {
 		return p.terminating.evidence.Apply(o)
 	}
-	if !r.config.Follow.Terminations {
+	if !r.config.Optional.Terminations {
 		return false
 	}
 	evidence := timeline.NewTerminationEvidence(o)
@@ -53,8 +53,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 }
 
 // outlivesAgent reports whether the saved state must contain an observation for the next agent. outlivesAgent returns
-// false for a runtime response with a ready sandbox and without an ended container. The next agent can get these facts
-// from the runtime.
+// false for a runtime response with a ready sandbox and without an ended container, because the next agent can get the
+// same facts from the runtime.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(response.Containers, func(c timeline.ContainerRun) bool {
@@ -77,8 +77,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// terminationAt returns the pod's termination at the given time. It returns nil if the agent has not seen a deletion
-// request, or if it does not follow terminations.
+// terminationAt returns the pod's termination at the given time. terminationAt returns nil if the agent has not seen a
+// deletion request, or if the agent does not follow terminations.
 func (p *pod) terminationAt(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil

@@ -27,7 +27,7 @@ func TestTerminationOfReadyPod(t *testing.T) {
 		var ended []timeline.Timeline
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Follow.Terminations = true
+			c.Optional.Terminations = true
 			c.onReport(Terminated, func(tl timeline.Timeline) {
 				d.note("terminated %s", tl.Name)
 				ended = append(ended, tl)
@@ -90,7 +90,7 @@ func TestTerminationOfStartingPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{}, func(c *Config) {
-			c.Follow.Terminations = true
+			c.Optional.Terminations = true
 			c.onReport(Terminated, func(tl timeline.Timeline) { d.note("terminated %s %s", tl.Name, tl.State) })
 		})
 		defer stop()
@@ -116,7 +116,7 @@ func TestTerminationRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
 		r, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Follow.Terminations = true
+			c.Optional.Terminations = true
 		})
 		pod := longReady(d, observe)
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
@@ -142,7 +142,7 @@ func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &fakeSaver{}
 		_, observe, stop := startWith(t, &desk{}, timeline.Scope{Runtime: true}, func(c *Config) {
-			c.Follow.Terminations, c.Saver = true, k
+			c.Optional.Terminations, c.Saver = true, k
 		})
 		defer stop()
 		pod := object()
@@ -155,7 +155,7 @@ func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	})
 }
 
-// Without Follow.Terminations, a deletion causes no request.
+// Without Optional.Terminations, a deletion causes no request.
 func TestTerminationsAreNotFollowedByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -180,7 +180,7 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		k := &fakeSaver{}
 		var ended []timeline.Timeline
 		follow := func(c *Config) {
-			c.Follow.Terminations, c.Saver = true, k
+			c.Optional.Terminations, c.Saver = true, k
 			c.onReport(Terminated, func(tl timeline.Timeline) { ended = append(ended, tl) })
 		}
 		d := &desk{}

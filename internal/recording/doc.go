@@ -2,10 +2,8 @@
 // a bug report can become a test.
 //
 // A recording consists of lines of JSON. The first line is a header with the version of the format. Each other line is
-// one observation with its kind. Encode, EncodeHeader, Reader and Replay start no goroutines and never read the current
-// time. A Recorder runs in parallel with package reconcile. Every source passes its observations to the Recorder, from
-// any goroutine and without waiting. The goroutine in Run encodes the observations, keeps the latest lines in a ring
-// and appends all lines to a file.
+// one observation with its kind. The package starts no goroutines and never reads the current time. Package recorder
+// makes recordings.
 //
 // # What a recording contains
 //

@@ -248,6 +248,7 @@ func TestEncodeFails(t *testing.T) {
 			ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"1048576":            timeline.EventSeen{UID: "u", ArrivedAt: noon, Message: strings.Repeat("m", MaxLine)},
 		"unknown type <nil>": nil,
+		"without the UID":    timeline.PodGone{ArrivedAt: noon},
 	} {
 		if line, err := Encode(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %.100s, %v; want %q", line, err, want)

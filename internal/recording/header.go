@@ -34,8 +34,8 @@ func EncodeHeader(h Header) ([]byte, error) {
 	})
 }
 
-// decodeHeader parses the first line of a recording.
-func decodeHeader(line []byte) (Header, error) {
+// DecodeHeader parses the first line of a recording.
+func DecodeHeader(line []byte) (Header, error) {
 	var h struct {
 		tag
 		header

@@ -53,12 +53,15 @@ type tag struct {
 }
 
 // Encode encodes an observation as one line. Encode replaces invalid UTF-8 with U+FFFD, and omits empty lists. Decoding
-// restores all values except invalid UTF-8 and empty lists. Encode fails for a year that the core cannot represent, and
-// for a line longer than MaxLine.
+// restores all values except invalid UTF-8 and empty lists. Encode returns an error if the pod's UID is missing, if the
+// core cannot represent the year of a timestamp, or if the line would be longer than MaxLine.
 func Encode(o timeline.Observation) ([]byte, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.observation == reflect.TypeOf(o) })
 	if i < 0 {
 		return nil, fmt.Errorf("encode observation: unknown type %T", o)
+	}
+	if o.PodUID() == "" && !concernsNoPod(o) {
+		return nil, fmt.Errorf("encode observation: %T without the UID of a pod", o)
 	}
 	if err := checkInstants(o); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)

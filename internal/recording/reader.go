@@ -47,7 +47,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 			return nil, err
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", r.line, err)
+			return nil, fmt.Errorf("line %d: %w", max(r.line, 1), err)
 		}
 		o, err := r.decode(line)
 		if err != nil {
@@ -64,7 +64,7 @@ func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	var t tag
 	err := json.Unmarshal(line, &t)
 	if !r.begun || err == nil && t.Kind == kindHeader {
-		h, err := decodeHeader(line)
+		h, err := DecodeHeader(line)
 		if err != nil && !r.begun {
 			return nil, fmt.Errorf("the input is not a recording: %w", err)
 		}

@@ -43,8 +43,8 @@ func (n *node) complete(t *timeline.Timeline) {
 // Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the pod's
 // first observation until its start-up is settled. If the agent that made the recording followed terminations, Replay
 // also keeps one TerminationEvidence for each UID. The current time of the replay is the latest arrival time so far. If
-// a pod has not settled at the end of the recording, Replay folds the evidence at the latest arrival time. Timelines
-// are in the order of timeline.Sorted.
+// a start-up is not settled at the end of the recording, Replay folds the evidence at the latest arrival time.
+// Timelines are in the order of timeline.Sorted.
 //
 // If the agent restarted during the recording, Replay also uses the observations from before the restart. After a read
 // error, Replay also returns the timelines that it has computed from the observations before the error. The error wraps
@@ -99,7 +99,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // the start-up might have settled before the time of this observation
+	p.settle(now, node) // the start-up might be settled before the time of this observation
 	if p.evidence == nil {
 		return
 	}

@@ -16,9 +16,9 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
 	// free for a registry without a confirmed pull, for example a registry that has never responded.
 	maxConfirmed = Max - 1
-	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The name of such a
-	// registry comes only from pods and Events, so a user can invent the name. Each namespace can have at most one
-	// label for a registry without a confirmed pull.
+	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The name of a registry
+	// without a confirmed pull comes only from pods and Events, so a user can invent the name. Each namespace can have
+	// at most one label for a registry without a confirmed pull.
 	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
@@ -90,8 +90,8 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 			return registry, leastUnconfirmed
 		}
 		return registry, ""
-	// The registry now has a confirmed pull, but all labels for such registries are in use, so the registry loses its
-	// label.
+	// The registry loses its label: it now has a confirmed pull, but all labels for registries with a confirmed pull
+	// are in use.
 	case had:
 		return otherLabel, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:

@@ -24,8 +24,9 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// countPull counts one pull. If the argument "full" is false, countPull never raises the registry's field "pulls" above
-// its field "most". A limit is necessary because a user can cause any number of failed pulls.
+// countPull counts one pull. If the argument "full" is false, countPull raises the field "pulls" of the registry at
+// most to the value of the field "most". The limit "most" is necessary because a user can cause any number of failed
+// pulls.
 func (t *table) countPull(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -66,8 +67,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label because of a pull in the namespace. ownOf returns an empty text if no
-// pull in the namespace gave a registry its label, or if the namespace is unknown.
+// ownOf returns the registry that got a label of its own because of a pull in the namespace. The result is empty if the
+// namespace is unknown, or if no pull in the namespace gave a registry its own label.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

@@ -16,9 +16,9 @@ import (
 // would be printed as 0.0 s.
 const leastOther = 50 * time.Millisecond
 
-// Differences returns one paragraph for each difference that the data proves. If the data does not prove a difference
-// between two revisions, or between start-ups with and without a pull, a paragraph states the reason. The list is never
-// nil. The summary can come from untrusted records.
+// Differences returns one paragraph for each difference that the data proves. If a comparison of two revisions, or of
+// start-ups with and without a pull, proves no difference, a paragraph states the reason. The list is never nil. The
+// summary can come from untrusted records.
 func Differences(s api.WorkloadSummary) []string {
 	texts := []string{}
 	if text := imageStatement(s.Images); text != "" {

@@ -182,7 +182,7 @@ func (c *checker) checkPulls(of string, p api.PullTotals) {
 }
 
 // addSeconds adds a duration and checks the total of all durations so far. The argument "what" names the pods,
-// workloads or phases that have these durations.
+// workloads or phases whose durations are added.
 func (c *checker) addSeconds(what string, s api.Seconds) {
 	if c.seconds += s.Duration().Seconds(); c.seconds > maxSeconds {
 		c.fail("%s together have more than %.0f seconds", what, float64(maxSeconds))

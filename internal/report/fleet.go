@@ -22,7 +22,7 @@ type Fleet struct {
 	all          sum
 	pulls        api.PullTotals
 	late         int       // number of nodes whose sums begin later than the report, or at an unknown time
-	complete     time.Time // latest time at which the sums of such a node begin; ignores unknown times
+	complete     time.Time // latest known time at which a node's sums begin, if later than the report
 	unknown      bool      // true if the sums of at least one node begin at an unknown time
 }
 
@@ -76,8 +76,8 @@ func NewFleet(since, until time.Time) *Fleet {
 // Beginning returns the time at which the report begins: the beginning of the hour that contains the requested time.
 func (f *Fleet) Beginning() time.Time { return f.since.UTC().Truncate(time.Hour) }
 
-// Add adds the sums of a node. The caller must add each node only once. If the time sums.Since is zero, the sums can
-// lack start-ups of the whole period.
+// Add adds the sums of a node. The caller must add each node only once. If sums.Since is zero, the time from which the
+// sums are complete is unknown.
 func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Totals != nil {
 		f.factors.Add(node, *sums.Totals)
@@ -131,8 +131,9 @@ func (f *Fleet) completeSince() api.Instant {
 	return api.InstantOf(f.complete)
 }
 
-// keptAll reports whether the sums begin at a full hour, and lack at most a minute of the requested time. Such sums
-// count as complete, because an agent whose clock is ahead removes its oldest hour a little too early.
+// keptAll reports whether the sums begin at a full hour, less than a minute after the requested time. Sums that begin
+// less than a minute too late count as complete, because an agent whose clock is ahead removes its oldest hour a little
+// too early.
 func (f *Fleet) keptAll(begin time.Time) bool {
 	return begin.Equal(begin.UTC().Truncate(time.Hour)) && !begin.Before(f.since) && begin.Sub(f.since) < time.Minute
 }

@@ -12,6 +12,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// TestSumsOfTheLastMinute has sums that begin in the minute in which the report ends. The stated beginning must not be
+// later than the stated end.
+func TestSumsOfTheLastMinute(t *testing.T) {
+	f := NewFleet(noon.Add(-time.Hour), noon.Add(50*time.Second))
+	f.Add("a", api.ReportRecord{Since: api.InstantOf(noon.Add(20 * time.Second))})
+	const want = " to 2026-03-02 12:00 UTC: 1 node (1 with data only since 2026-03-02 12:00), "
+	if got := f.Report(1).Summary; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestBeginningOfSums has agents whose sums begin after the report. If a clock is ahead, the sums can begin at the next
 // full hour. But an agent that had too little memory for its sums also begins at a full hour.
 func TestBeginningOfSums(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 // leastSeconds is a tolerance, in seconds: a smaller lost time can be a rounding error of floating-point sums.
 const leastSeconds = 1e-6
 
-// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. The totals of both maps are
-// equal. If the time of a cause is shorter than expected, the difference is not subtracted from the lost time.
+// losses contains the lost seconds of all workloads on all nodes, by cause and by workload. byCause and byWorkload have
+// the same total. If the time of a cause is shorter than expected, the difference is not subtracted from the lost time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss // all workloads that the report compares

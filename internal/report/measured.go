@@ -47,8 +47,8 @@ type MeasuredRow struct {
 	Failures float64 // unsuccessful start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most names the largest part of the lost time. In the row of a node, the field Most names a kind of work. In the
-	// row of a workload, the field names a cause. In the row of a cause, the field names a node.
+	// Most is the name of the largest part of the lost time. In the row of a node, the field Most names a kind of work.
+	// In the row of a workload, the field Most names a cause. In the row of a cause, the field Most names a node.
 	Most     string
 	MostLost float64
 }
@@ -173,7 +173,7 @@ func (m *Measured) nodeSection(most int) Section {
 	}
 	const why = "the node or the other nodes had too few start-ups, or the container runtime cannot report when the " +
 		"network of a pod was ready"
-	without := withoutFactor{max(unknown, 0), map[string][]string{why: nil}} // Prometheus does not name these nodes
+	without := withoutFactor{max(unknown, 0), map[string][]string{why: nil}} // the names of the nodes are unknown
 	return without.note(newSection(rows, most, "no node is slower than the other nodes"), m.NodeCount-unknown,
 		"node has no factor", "nodes have no factor")
 }

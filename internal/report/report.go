@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// leastOthers is the minimum number of other start-ups or pulls for a comparison. The node factor uses leastUnits
-	// of package factor instead.
+	// leastOthers is the minimum number of other start-ups or pulls for a comparison. The node factor has its own
+	// minimum: leastUnits in package factor.
 	leastOthers = 5
 	// leastLost is the minimum lost time of a row. Smaller values are noise.
 	leastLost = 100 * time.Millisecond

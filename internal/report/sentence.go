@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// summarySentence describes the whole report. The argument "coverage" follows the number of nodes. The argument
-// "measured" names the start-ups whose total duration is r.Seconds, for example "The start-ups". If the argument
-// "compared" is false, the function omits the lost time.
+// summarySentence describes the whole report. The argument "coverage" is the text after the number of nodes in the
+// sentence. The argument "measured" names the start-ups whose total duration is r.Seconds, for example "The start-ups".
+// If the argument "compared" is false, the function omits the lost time.
 func summarySentence(r Report, coverage, measured string, compared bool) string {
 	text := fmt.Sprintf("%s to %s: %s%s, %s (%d unsuccessful), %d in progress. %s took %s.",
 		r.Since.UTC().Format(minutes), r.Until.UTC().Format(minutes+" MST"),
@@ -39,8 +39,12 @@ func (f *Fleet) coverage() string {
 	case f.unknown:
 		return fmt.Sprintf(" (%d with incomplete data)", f.late)
 	}
-	// Round up, because the sums can lack the beginning of the minute that contains completeSince.
+	// Round up, because the sums can lack the beginning of the minute that contains completeSince. But do not exceed
+	// the end in the same sentence, which is rounded down.
 	at := f.completeSince().UTC().Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
+	if end := f.until.UTC().Truncate(time.Minute); at.After(end) {
+		at = end
+	}
 	text := fmt.Sprintf(" (%d with data only since %s", f.late, at.Format(minutes))
 	if f.late > 1 {
 		text += " or earlier" // the latest beginning
@@ -113,8 +117,8 @@ func workloadSentence(r Row) string {
 	return r.Name + ": " + strings.Join(parts, "; ")
 }
 
-// pullsText states the number of downloads with a known duration. Other pulls can have failed, and unfinishedTexts
-// states their number. So pullsText does not say "0 pulls".
+// pullsText states the number of downloads with a known duration. If no download has a known duration, pullsText does
+// not say "0 pulls", because there can be failed pulls (unfinishedTexts).
 func pullsText(n int) string {
 	if n == 0 {
 		return "no measured download"

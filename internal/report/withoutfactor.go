@@ -10,7 +10,7 @@ import (
 // The type "withoutFactor" lists the nodes or registries that have no factor.
 type withoutFactor struct {
 	count int
-	names map[string][]string // by the reason; a list is empty if only the number of nodes is known
+	names map[string][]string // by the reason for the missing factor; a list is nil if the names are unknown
 }
 
 func (w *withoutFactor) add(name, why string) {
@@ -22,7 +22,8 @@ func (w *withoutFactor) add(name, why string) {
 }
 
 // note adds the reasons to the note of a section. The argument "compared" is the number of nodes or registries with a
-// factor. The arguments "one" and "many" name the missing factors.
+// factor. The arguments "one" and "many" are the text after the number of missing factors, in the singular and in the
+// plural.
 func (w *withoutFactor) note(s Section, compared int, one, many string) Section {
 	if w.count == 0 {
 		return s

@@ -58,7 +58,7 @@ func Similar(word string) string {
 	for _, t := range All() {
 		for _, name := range t.Names {
 			if abs := max(len(word)-len(name), len(name)-len(word)); abs > maxDistance {
-				continue // a long word takes no more time than a short word
+				continue // a long word would make the computation slow
 			}
 			d := levenshtein.ComputeDistance(word, name)
 			if d <= min(maxDistance, len(name)/4) && d < least {

@@ -113,8 +113,8 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// forwardResponse forwards the runtime's messages to the client. It returns after the last message, or when the runtime
-// ends the call with an error.
+// forwardResponse forwards the runtime's messages to the client. forwardResponse returns after the last message, or
+// when the runtime ends the call with an error.
 func (p *Proxy) forwardResponse(
 	client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call,
 ) error {

@@ -24,7 +24,7 @@ const (
 	// two queries, a heartbeat, and a list of downloads.
 	maxCalls = 8
 	// maxWaiting is the maximum number of open calls of one connection, including the calls that wait in the proxy. If
-	// this limit is reached, new calls wait in the client.
+	// a connection has maxWaiting open calls, new calls wait in the client.
 	maxWaiting = 64
 	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
 	maxConnections = 128

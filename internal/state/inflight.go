@@ -6,7 +6,8 @@ import (
 )
 
 // Limits of the file. A start-up requires about ten observations of 1 KiB each. Only a pod in a crash loop exceeds
-// maxObservations or maxPodBytes. The file then holds the beginning of the crash loop. A node has about a hundred pods.
+// maxObservations or maxPodBytes. If a crash loop exceeds a limit, the file holds only the beginning of the crash loop.
+// A node has about a hundred pods.
 const (
 	maxObservations = 256 // maximum number of one pod's observations that changed the evidence
 	maxPodBytes     = 256 << 10

@@ -1,9 +1,6 @@
 package state
 
-import (
-	"fmt"
-	"os"
-)
+import "github.com/podlapse/podlapse/internal/writable"
 
 // fileTemporary is the pattern of a temporary file's name. If the command `check` is killed before it removes the
 // file, the next agent removes the file.
@@ -17,20 +14,8 @@ func Probe(path string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(path, fileTemporary)
-	if err != nil {
-		return fmt.Errorf("create a file: %w", err)
-	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	_, err = file.WriteString("podlapse-agent check\n")
-	if syncErr := file.Sync(); err == nil {
-		err = syncErr
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return fmt.Errorf("write a file: %w", err)
+	if err := writable.Directory(path, fileTemporary); err != nil {
+		return err
 	}
 	locked, err := d.lock()
 	if err != nil {

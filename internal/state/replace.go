@@ -64,10 +64,10 @@ func (d dir) replaceFile(path string, lines [][]byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pending.Cleanup() }() // an earlier error explains the failure better
+	defer func() { _ = pending.Cleanup() }() // ignore the error, because an earlier error explains the failure better
 	buffered := bufio.NewWriterSize(pending, 64<<10)
 	for _, line := range lines {
-		_, _ = buffered.Write(line) // Flush returns the error
+		_, _ = buffered.Write(line) // Flush returns an error of Write
 	}
 	if err := buffered.Flush(); err != nil {
 		return err

@@ -127,8 +127,8 @@ func (s *Saver) reportLost(lost int) {
 }
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
-// contains the pods of the given observations. section omits the observations of pods that were reported or removed
-// after encode was called, because a reader treats the observations in a section as newer than the section's changes.
+// contains the pods of the given observations. A reader treats the observations in a section as newer than the
+// section's changes. So section omits the observations of a pod that was reported or removed after the call of encode.
 func (s *Saver) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +191,8 @@ func (s *Saver) begin(changes []changeLine) ([][]byte, error) {
 	}
 	lines = append(lines, s.header)
 	if len(s.inFlight) == 0 {
-		s.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
+		// Later start-ups do not need the earlier periods in which the runtime did not respond.
+		s.silences = timeline.SilenceLog{}
 	}
 	for _, silent := range s.silences.Silences() {
 		line, err := recording.Encode(silent)

@@ -98,9 +98,9 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 // Close releases the directory for another agent. The caller must stop the Saver first.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// NewSaver creates a Saver with the contents of the directory. The Saver saves these contents immediately. The first
-// save tests the disk and stores the time from which the next agent must report start-ups. NewSaver panics if its
-// metric is already registered.
+// NewSaver creates a Saver with the contents of the directory, and immediately saves the contents again. The first save
+// tests the disk and stores the time from which the next agent must report start-ups. NewSaver panics if its metric is
+// already registered.
 func (d *Dir) NewSaver(config Config) (*Saver, error) {
 	header, err := recording.EncodeHeader(config.Header)
 	if err != nil {
@@ -158,8 +158,8 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 // Observe receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
 // observation changed the evidence. Observe stores observations that changed the evidence. If a pod object did not
 // change the evidence, Observe stores the object only until the next pod object arrives. Observe also stores the
-// silences: the periods in which the runtime did not respond. A save drops the silences if the Saver has no data of any
-// pod.
+// silences: the periods in which the runtime did not respond. A save drops the silences of the runtime if the Saver has
+// no data of any pod.
 func (s *Saver) Observe(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -201,7 +201,7 @@ func (s *Saver) ObserveTermination(o timeline.Observation, news bool) {
 	p := s.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(s.reported, o.PodUID()) {
-			return // the next agent needs a pod object and a reported start-up to use the observation
+			return // the next agent cannot use an observation without a pod object and a reported start-up
 		}
 		if len(s.inFlight) == maxInFlight {
 			s.lost++
@@ -237,8 +237,8 @@ func (s *Saver) Reported(uid string) {
 	s.addChange(kindReported, uid)
 	s.reported = append(s.reported, uid)
 	if len(s.reported) > maxReported {
-		// Drop the oldest entry. Without this entry, the next agent can report the start-up again if the pod reached
-		// the node after Scope.Since.
+		// Drop the pod that was reported first. The next agent can report the dropped pod's start-up again if the pod
+		// reached the node after Scope.Since.
 		s.addChange(kindRemoved, s.reported[0])
 		s.reported = slices.Delete(s.reported, 0, 1)
 		s.lost++

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
@@ -16,8 +14,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp equals newsFor in cmd/agent. If a start-up ended while no agent ran, the next agent reports this start-up
-// only if the pod reached the node at most caughtUp before the next agent started.
+// caughtUp equals newsFor in cmd/agent. An agent also reports start-ups that ended while no agent ran, but only if the
+// pod reached the node at most caughtUp before the agent started.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -100,8 +98,8 @@ func (t *Tally) Restore(text []byte) error {
 }
 
 // Run saves the sums after each change, at most once a minute, and always when ctx is done. The function "write"
-// replaces the saved sums. If several saves fail in a row, Run logs only the first failure.
-func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.Logger) error {
+// replaces the saved sums. If several saves fail in a row, Run passes only the first error to the function "failed".
+func (t *Tally) Run(ctx context.Context, write func([]byte) error, failed func(error)) error {
 	failing := false
 	save := func() {
 		text, err := t.Encode()
@@ -109,8 +107,7 @@ func (t *Tally) Run(ctx context.Context, write func([]byte) error, logger *zap.L
 			err = write(text)
 		}
 		if err != nil && !failing {
-			logger.Warn("cannot save the sums for the report: a restart of the agent will lose the latest sums",
-				zap.Error(err))
+			failed(err)
 		}
 		if failing = err != nil; failing {
 			t.signal() // Run tries again in a minute

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -111,7 +109,7 @@ func FuzzRestore(f *testing.F) {
 func TestRunSavesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, _ := tallyOf(mib)
-		var saves atomic.Int64
+		var saves, failures atomic.Int64
 		var fail atomic.Bool
 		write := func([]byte) error {
 			saves.Add(1)
@@ -122,7 +120,7 @@ func TestRunSavesChanges(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- kept.Run(ctx, write, zap.NewNop()) }()
+		go func() { done <- kept.Run(ctx, write, func(error) { failures.Add(1) }) }()
 		after := func(d time.Duration, want int64) {
 			t.Helper()
 			time.Sleep(d)
@@ -148,8 +146,8 @@ func TestRunSavesChanges(t *testing.T) {
 		kept.Add(startUp("web", time.Minute, timeline.StateReady, 1, 4))
 		synctest.Wait()
 		stop()
-		if err := <-done; err != nil || saves.Load() != 6 {
-			t.Errorf("%v, %d saves", err, saves.Load())
+		if err := <-done; err != nil || saves.Load() != 6 || failures.Load() != 1 { // two saves in a row failed
+			t.Errorf("%v, %d saves, %d reported failures", err, saves.Load(), failures.Load())
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 const Kept = 24 * time.Hour
 
 // Limits on the memory of a Tally. A Tally uses at most a quarter of the memory that --history-limit allows. With less
-// than minBytes, the sums of a day would contain hardly any names.
+// memory than minBytes, the sums of a day would contain hardly any names of workloads and images.
 const (
 	minBytes = 64 << 10
 	maxBytes = 4 << 20
@@ -115,14 +115,14 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// leastClockChange is the smallest change of the wall clock, compared with the monotonic clock, that proves that the
-// clock was set. Without such a change, the readings differ by a few nanoseconds, because time.Now reads the two clocks
-// one after the other.
+// leastClockChange is the smallest shift between the wall clock and the monotonic clock that proves that the wall clock
+// was set. Even if the wall clock was not set, the two clocks seem to shift by a few nanoseconds, because time.Now
+// reads one clock after the other.
 const leastClockChange = time.Millisecond
 
 // beganAt converts t.began to the current setting of the agent's clock. If the clock was set after this agent started,
-// now.Sub still returns the true duration since t.began, because both times have a monotonic reading. If the clock was
-// not set, beganAt always returns the same time.
+// now.Sub still returns the true duration since t.began, because both times have a monotonic reading. Until the clock
+// is set again, beganAt returns the same time.
 func (t *Tally) beganAt(now time.Time) time.Time {
 	began := now.Add(-max(now.Sub(t.began), 0))
 	if began.Round(0).Sub(t.began.Round(0)).Abs() >= leastClockChange {
@@ -137,10 +137,10 @@ func (t *Tally) adjustLimit(i int) {
 	sums.limit = t.config.Bytes - t.size() + sums.bytes
 }
 
-// compact makes room if the sums use more than three quarters of Config.Bytes. compact combines the entries of the
-// oldest hours, so that the latest hours keep their names. If the sums still use more than three quarters of
-// Config.Bytes, compact removes the oldest hours. The latest hour loses its names only if its sums alone use more than
-// Config.Bytes.
+// compact makes room if the sums use more than three quarters of Config.Bytes. compact first combines the entries of
+// the oldest hours, so that only these hours lose the names of their workloads and images. If the sums still use more
+// than three quarters of Config.Bytes, compact removes the oldest hours. compact combines the entries of the latest
+// hour only if this hour alone uses more than Config.Bytes.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {

@@ -59,7 +59,7 @@ func (s *Screen) Size() (columns, lines int) {
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
-	now := fmt.Sprint(columns, height, picture) // Draw must write again after a change of the terminal's size
+	now := fmt.Sprint(columns, height, picture) // contains the size, so Draw writes again after the size changes
 	if now == s.drawn {
 		return nil
 	}

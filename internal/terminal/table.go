@@ -86,8 +86,8 @@ func (t *Table) widths() []int {
 }
 
 // fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. If no column can
-// become shorter, fit drops the last optional column and begins again. fit returns the widths of the columns. If no
-// optional column is left, the rows are wider than the page.
+// become shorter, fit drops the last optional column and begins again. If there is no optional column left to drop, the
+// rows stay wider than the page. fit returns the widths of the columns.
 func (t *Table) fit(cells int) []int {
 	for {
 		widths := t.widths()

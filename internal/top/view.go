@@ -223,7 +223,8 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 }
 
 // unboundHint returns the command that lists pods without a node. If the command does not fit on the line of its
-// description, it has its own line. Only a screen, which cannot wrap lines, breaks or cuts a longer command.
+// description, it has its own line. A command that is longer than a line is broken or cut only on a screen, because a
+// screen cannot wrap lines.
 func (b *Board) unboundHint(page terminal.Page) []string {
 	const title = "pods without a node:"
 	command := "kubectl get pods -A --field-selector=spec.nodeName="

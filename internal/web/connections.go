@@ -70,7 +70,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 		}
 		taken, yielded := l.enter(conn)
 		if yielded != nil {
-			_ = yielded.Close() // the client notices that its connection is closed
+			_ = yielded.Close() // enter has already released the slot, so a failed Close changes nothing
 		}
 		if taken != nil {
 			return taken, nil
@@ -114,7 +114,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // number of connections of c's client. While c's client has fewer connections than its guaranteed number, c can take
 // the slot of any connection. If c's client is outside the node, reservedForNearby limits which slots c can take, and
 // takeRate limits how many slots the client can take. If c's client has its guaranteed number of connections or exceeds
-// takeRate, c can take slots only from clients that have at least two more connections than c's client.
+// takeRate, c can take slots only from clients with at least two more connections.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

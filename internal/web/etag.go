@@ -12,8 +12,8 @@ import (
 const packedSuffix = "-gzip"
 
 // responseJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can store
-// a response with an ETag, but must revalidate the response before each use. Clients must not store a response without
-// an ETag, unless it is a file of the page.
+// a response with an ETag, but must revalidate the response before each use. Except for the files of the page, clients
+// must not store a response without an ETag.
 func responseJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])

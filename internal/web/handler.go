@@ -39,8 +39,8 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 		ErrorLog:          errorLog,
 		ErrorHandling:     promhttp.ContinueOnError, // if one collector fails, serve the metrics of all others
 		EnableOpenMetrics: true,
-		// Compression in promhttp needs 800 KB of memory for each writer. The handler uses the function "compressed"
-		// instead, which needs less memory.
+		// Compression in promhttp needs 800 KB of memory for each writer. The handler compresses the metrics with the
+		// function "compressed", which needs less memory than promhttp.
 		DisableCompression: true,
 	})
 

@@ -31,8 +31,9 @@ const (
 )
 
 // maxClients is the maximum number of clients that a limit remembers. If there are more than maxClients clients, the
-// server forgets the client that has sent no request for the longest time. A node has a few hundred pods. The entry of
-// a client takes about 200 bytes of memory.
+// server forgets the client that has sent no request for the longest time. A node has at most a few hundred pods, so
+// the limit leaves room for all pods of the node and for clients outside the node. The entry of a client takes about
+// 200 bytes of memory, so all entries together take about 200 KiB.
 const maxClients = 1024
 
 // limits refuses requests that exceed a limit. It is safe for concurrent use.

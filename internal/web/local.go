@@ -29,8 +29,8 @@ func onlyLocal(next http.Handler) http.Handler {
 	})
 }
 
-// unlessLocal lets clients outside the agent's network namespace read only the open paths. The responses of other paths
-// can contain names of pods.
+// unlessLocal lets clients outside the agent's network namespace read only the open paths. The responses of paths that
+// are not open can contain names of pods.
 func unlessLocal(open []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isLocal(r) || slices.Contains(open, r.URL.Path) {

@@ -13,9 +13,9 @@ import (
 //
 // After DNS rebinding, the name of another site resolves to 127.0.0.1: the browser connects to the agent, but sends the
 // site's name as the host. Over loopback, rejectForeign accepts only IP addresses, localhost and configured names as
-// the host. A request that does not arrive over loopback can name any host, for example a Service. Through the API
-// server's proxy, the host is the API server. A request that does not arrive over loopback gets only the data that
-// every client can get on this port.
+// the host. A request that does not arrive over loopback can name any host, for example a Service. A request through
+// the API server's proxy names the API server as the host. A request that does not arrive over loopback gets only the
+// data that every client can get on this port.
 func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -33,7 +33,7 @@ const (
 	// part.
 	writtenAtOnce = 16 << 10
 	// refusedAfterCut is a period that begins when the agent cuts off a response to a client. During this period, the
-	// requests of this client do not wait for a slot: if no slot is free, the agent refuses them immediately.
+	// agent immediately refuses a request of the client if no slot is free.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is how long the agent remembers that a client read a whole response. rememberedReader is longer
 	// than a scrape interval.
@@ -69,8 +69,8 @@ func (a *responses) isReader(client netip.Prefix) bool {
 	return now-r.readAt.Load() < int64(rememberedReader) && now-r.cutAt.Load() >= int64(rememberedReader)
 }
 
-// maxWait returns the maximum time that a request waits for a slot. The time is zero if the agent recently cut off
-// a response to this client.
+// maxWait returns the maximum time that a request waits for a slot. maxWait returns zero if the agent recently cut off
+// a response to the client.
 func (a *responses) maxWait(client netip.Prefix, patience time.Duration) time.Duration {
 	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(refusedAfterCut) {
 		return 0
@@ -110,8 +110,8 @@ func (a *responses) tryGrow(r *bufferedResponse, bytes int) bool {
 	return true
 }
 
-// longestStalled returns the response that has stalled the longest, or nil if no response has stalled. The time
-// limit is longer for clients that have read earlier responses.
+// longestStalled returns the response that has stalled the longest, or nil if no response has stalled. A response to a
+// client that has read earlier responses counts as stalled only after the longer time stalledReader.
 func (a *responses) longestStalled() *bufferedResponse {
 	var stalled *bufferedResponse
 	longest, now := time.Duration(0), time.Now().UnixNano()

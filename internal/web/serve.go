@@ -16,24 +16,25 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Asked contains what a web configuration file requires from every client: passwords, client certificates, or both.
-type Asked struct{ Passwords, Certificates bool }
+// RequiredAuth lists the credentials that a web configuration file requires from every client: passwords, client
+// certificates, or both.
+type RequiredAuth struct{ Passwords, Certificates bool }
 
 // CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns the kinds
 // of credentials that the file requires from every client.
-func CheckConfigFile(path string) (Asked, error) {
+func CheckConfigFile(path string) (RequiredAuth, error) {
 	if err := toolkit.Validate(path); err != nil {
-		return Asked{}, fmt.Errorf("read %s: %w", path, err)
+		return RequiredAuth{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Asked{}, err
+		return RequiredAuth{}, err
 	}
 	var config toolkit.Config
 	if err := yaml.Unmarshal(text, &config); err != nil {
-		return Asked{}, fmt.Errorf("read %s: %w", path, err)
+		return RequiredAuth{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	return Asked{Passwords: len(config.Users) > 0,
+	return RequiredAuth{Passwords: len(config.Users) > 0,
 		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 

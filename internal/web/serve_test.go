@@ -274,28 +274,28 @@ func TestCheckConfigFile(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.certify(1)
 	for text, test := range map[string]struct {
-		asks   Asked
-		reason string
+		required RequiredAuth
+		reason   string
 	}{
-		"":      {Asked{}, ""},
-		tlsOnly: {Asked{}, ""},
-		"basic_auth_users: {a: " + hashOf(t, "b") + "}":              {Asked{Passwords: true}, ""},
-		"basic_auth_users: {a: b}":                                   {Asked{}, "hash"},
-		"tls_server_config: {cert_file: tls.crt}":                    {Asked{}, "key_file"},
-		"tls_server_config: {cert_file: none, key_file: tls.key}":    {Asked{}, "none"},
-		"tls_server_config: {cert_file: tls.key, key_file: tls.crt}": {Asked{}, "X509KeyPair"},
+		"":      {RequiredAuth{}, ""},
+		tlsOnly: {RequiredAuth{}, ""},
+		"basic_auth_users: {a: " + hashOf(t, "b") + "}":              {RequiredAuth{Passwords: true}, ""},
+		"basic_auth_users: {a: b}":                                   {RequiredAuth{}, "hash"},
+		"tls_server_config: {cert_file: tls.crt}":                    {RequiredAuth{}, "key_file"},
+		"tls_server_config: {cert_file: none, key_file: tls.key}":    {RequiredAuth{}, "none"},
+		"tls_server_config: {cert_file: tls.key, key_file: tls.crt}": {RequiredAuth{}, "X509KeyPair"},
 		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: RequireAndVerifyClientCert, " +
-			"client_ca_file: tls.crt}": {Asked{Certificates: true}, ""},
+			"client_ca_file: tls.crt}": {RequiredAuth{Certificates: true}, ""},
 		"tls_server_config: {cert_file: tls.crt, key_file: tls.key, client_auth_type: VerifyClientCertIfGiven, " +
-			"client_ca_file: tls.crt}": {Asked{}, ""},
-		"no_such_key: 1": {Asked{}, "no_such_key"},
-		"http_server_config: {headers: {Set-Cookie: a}}": {Asked{}, "Set-Cookie"},
+			"client_ca_file: tls.crt}": {RequiredAuth{}, ""},
+		"no_such_key: 1": {RequiredAuth{}, "no_such_key"},
+		"http_server_config: {headers: {Set-Cookie: a}}": {RequiredAuth{}, "Set-Cookie"},
 	} {
 		f.write("web.yaml", text)
-		asks, err := CheckConfigFile(f.config())
-		if asks != test.asks || (err == nil) != (test.reason == "") || err != nil &&
+		required, err := CheckConfigFile(f.config())
+		if required != test.required || (err == nil) != (test.reason == "") || err != nil &&
 			!strings.Contains(err.Error(), test.reason) {
-			t.Errorf("%q: %+v, %v, want %+v, %q", text, asks, err, test.asks, test.reason)
+			t.Errorf("%q: %+v, %v, want %+v, %q", text, required, err, test.required, test.reason)
 		}
 	}
 	if _, err := CheckConfigFile(filepath.Join(f.dir, "absent")); err == nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,8 +31,8 @@ const (
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config configures a Server. The fields WebConfigFile, Access, Registerer and Observations are optional. All other
-// fields are required.
+// Config configures a Server. All fields are required, except WebConfigFile, Access, LocalOnly, Hosts, Registerer,
+// Observations and Profiles.
 type Config struct {
 	ListenAddress string // HOST:PORT; an empty host means every address, and port 0 means any free port
 	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. The file configures TLS and
@@ -78,9 +80,28 @@ func Listen(ctx context.Context, config Config) (*Server, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", config.ListenAddress)
 	if err != nil {
-		return nil, fmt.Errorf("listen on --listen-address %s: %w", config.ListenAddress, err)
+		return nil, listenError(config.ListenAddress, err)
 	}
 	return &Server{config: config, listener: listener}, nil
+}
+
+// listenError adds the address to an error of Listen. If the cause is known, listenError also adds a remedy. The error
+// of package net also contains the address, so listenError removes that part.
+func listenError(address string, err error) error {
+	var operation *net.OpError
+	if errors.As(err, &operation) {
+		err = operation.Err
+	}
+	remedy := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		remedy = ": stop the process that listens on this address, or choose another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		remedy = ": choose an address of this node"
+	case errors.Is(err, fs.ErrPermission):
+		remedy = ": choose a port that the agent's user can use, for example 9717"
+	}
+	return fmt.Errorf("listen on --listen-address %s: %w%s", address, err, remedy)
 }
 
 // Addr returns the address that the server listens on.

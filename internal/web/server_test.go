@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -219,8 +221,22 @@ func TestListenOnABusyPort(t *testing.T) {
 	config := (&fake{}).config()
 	config.ListenAddress = taken.Addr().String()
 	_, err = Listen(t.Context(), config)
-	if err == nil || !strings.Contains(err.Error(), "--listen-address "+config.ListenAddress) {
-		t.Errorf("got %v, want an error that names the flag", err)
+	want := "listen on --listen-address " + config.ListenAddress + ": bind: address already in use: stop the process " +
+		"that listens on this address, or choose another address"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestListenErrors(t *testing.T) {
+	for number, want := range map[syscall.Errno]string{
+		syscall.EADDRNOTAVAIL: "bind: cannot assign requested address: choose an address of this node",
+		syscall.EACCES:        "bind: permission denied: choose a port that the agent's user can use, for example 9717",
+	} {
+		err := listenError("x:1", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", number)})
+		if want = "listen on --listen-address x:1: " + want; err.Error() != want || !errors.Is(err, number) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// heartbeat is the maximum time between two writes to a stream. If a stream has no events for this time, the agent
-	// writes an empty comment, so that proxies keep the connection open.
+	// heartbeat is the maximum time between two writes to a stream. If a stream has no events for the time "heartbeat",
+	// the agent writes an empty comment, so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
 	// patience is the maximum time that the agent waits for a viewer to read the written events.
 	patience = 10 * time.Second
@@ -47,7 +47,7 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	viewer, err := a.API.Live.Follow(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
+	viewer, err := a.API.Live.AddViewer(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 	if err != nil {
 		refuseViewer(w, err)
 		return
@@ -134,8 +134,8 @@ func (o *outlet) nextEvents(ctx context.Context, viewer *live.Viewer) ([]*live.E
 
 // choose returns the frame that a viewer with the filter f gets for an event. If the namespace or the name of the pod
 // does not match, choose returns nil: the viewer has never received this pod, because a pod's namespace and name never
-// change. If the namespace and the name match, but another property (for example, a label) does not match, the frame
-// tells the viewer to remove the pod, because the pod might have matched earlier.
+// change. If another property of the pod does not match, for example a label, the frame tells the viewer to remove the
+// pod, because the pod might have matched earlier.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

@@ -306,7 +306,7 @@ func TestTooManyViewers(t *testing.T) {
 	config := (&fake{}).config()
 	config.API.Live = c.Hub
 	for {
-		v, err := c.Hub.Follow("")
+		v, err := c.Hub.AddViewer("")
 		if err != nil {
 			break
 		}

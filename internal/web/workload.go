@@ -40,7 +40,7 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	owner = timeline.Owner(records[0].Owner) // with the kind in the right case
+	owner = timeline.Owner(records[0].Owner) // with the kind spelled as in the record
 	summary := workload.Summarize(records, workload.Options{Compare: revisions,
 		NoRevisions: !workload.HasVersions(owner.Kind) && len(revisions) == 0})
 	var known []string
@@ -88,8 +88,9 @@ func workloadText(namespace string, owner timeline.Owner) string {
 	return fmt.Sprintf("%.63s %.63s/%.253s", owner.Kind, namespace, owner.Name)
 }
 
-// unknownRevision writes the error about a revision without start-ups. The argument "among" limits the start-ups. The
-// error names the latest known revisions.
+// unknownRevision writes the error about a revision without start-ups. The argument "among" says among which start-ups
+// the agent looked for the revision. If the agent looked among all start-ups, "among" is empty. The error names the
+// latest known revisions.
 func unknownRevision(w http.ResponseWriter, name, workload, among string, known []string) {
 	reason := fmt.Sprintf("no start-up of %s with the revision %.63q is known on this node%s", workload, name, among)
 	var names []string
@@ -129,10 +130,26 @@ func hints(name string, others []timeline.Owner) string {
 	return "; known workloads of the namespace: " + strings.Join(names, ", ")
 }
 
+// kindHint returns the end of an error about an unknown workload if podlapse does not know the workload's kind. The
+// kind can still be valid, because custom resources can own pods.
+func kindHint(kind string) string {
+	var kinds []string
+	for _, t := range resourcetype.All() {
+		if t.Kind == kind {
+			return ""
+		}
+		if t.Kind != "Pod" && t.Kind != "Node" {
+			kinds = append(kinds, t.Kind)
+		}
+	}
+	return fmt.Sprintf("; the kind %.63q must be %s, or the kind of a custom resource that owns pods", kind,
+		strings.Join(kinds, ", "))
+}
+
 // ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. ownedBy ignores the
-// case of the owner's kind. If only one revision is given, ownedBy ignores the start-ups of other revisions. If the
-// agent knows no such start-up, or cannot read the start-ups, ownedBy writes an error response and returns false. The
-// error names other workloads of the namespace, or other revisions.
+// case of the owner's kind. If the argument "revisions" has one element, ownedBy ignores the start-ups of other
+// revisions. If ownedBy finds no start-up, or cannot read the start-ups, it writes an error response and returns false.
+// The error names other workloads of the namespace, or other revisions.
 func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner,
 	revisions []string) (records []api.Record, earlier int, ok bool) {
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })
@@ -163,7 +180,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 			return nil, 0, false
 		case !matches(timeline.Owner(record.Owner)):
 		case len(revisions) == 1 && record.Revision != revisions[0]:
-			owner, found = timeline.Owner(record.Owner), true // with the kind in the right case
+			owner, found = timeline.Owner(record.Owner), true // with the kind spelled as in the record
 			if record.Revision != "" && !slices.Contains(otherRevisions, record.Revision) {
 				otherRevisions = append(otherRevisions, record.Revision)
 			}
@@ -181,7 +198,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		unknownRevision(w, revisions[0], workloadText(namespace, owner), "", otherRevisions)
 	default:
 		reason := fmt.Sprintf("no start-up of %s is known on this node", workloadText(namespace, owner))
-		writeError(w, http.StatusNotFound, "not_found", reason+hints(owner.Name, others))
+		writeError(w, http.StatusNotFound, "not_found", reason+hints(owner.Name, others)+kindHint(owner.Kind))
 	}
 	return nil, 0, false
 }

@@ -189,6 +189,9 @@ func TestUnknownWorkload(t *testing.T) {
 			"namespace: StatefulSet/web",
 		"/shop/Deployment/web":   "no start-up of Deployment shop/web is known on this node",
 		"/other/StatefulSet/web": "no start-up of StatefulSet other/web is known on this node",
+		"/shop/b/c": "no start-up of b shop/c is known on this node; known workloads of the namespace: " +
+			`StatefulSet/web; the kind "b" must be Deployment, StatefulSet, DaemonSet, ReplicaSet, ` +
+			"ReplicationController, Job, CronJob, or the kind of a custom resource that owns pods",
 		"/shop/StatefulSet/web?revision=first,third": `with the revision "third" is known on this node` +
 			"; known revisions: second, first",
 		"/shop/statefulset/web?revision=third": `no start-up of StatefulSet shop/web with the revision "third" is ` +

@@ -105,9 +105,9 @@ func (s *startUp) imageChanges() []change {
 }
 
 // parallelPulls returns the effect of a larger maxParallelImagePulls, a setting of the kubelet. Pulls in parallel share
-// the download rate. In the worst case, the pod's pull shares this rate equally with all pulls that were ahead of it in
-// the pull queue. The change does not shorten a wait for a pull of the same image, because the runtime downloads the
-// image only once.
+// the download rate. In the worst case, the pod's pull shares the download rate equally with all pulls that were ahead
+// of it in the pull queue. The change does not shorten a wait for a pull of the same image, because the runtime
+// downloads the image only once.
 func (s *startUp) parallelPulls() []change {
 	c := s.newChange(api.WhatIfParallelPulls, "")
 	s.saveTime(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
@@ -228,9 +228,9 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// The variable "hidden" begins as the longest time from the start of the first run to the start of the latest
-		// run. The loop subtracts the phases of this container. The remaining time can contain failed runs of this
-		// container during the phases of other containers.
+		// The variable "hidden" begins as an upper limit for the time between the starts of the first and the latest
+		// run. The loop subtracts the container's own phases from "hidden". In the time that remains, the container can
+		// have failed during the phases of other containers.
 		hidden := container.final.difference(container.first).high
 		last := -1
 		for k := range s.phases {

@@ -5,7 +5,8 @@
 //
 // Each prediction is an interval. The interval includes the error bounds of the record, the periods of the kubelet's
 // loops and probes, and the random variation of the steps that the change does not affect. Predict omits a change if
-// the evidence does not bound its effect. docs/whatif.md describes the model and its assumptions.
+// the evidence does not limit how large the effect of the change can be. docs/whatif.md describes the model and its
+// assumptions.
 //
 // All functions are pure, are safe to call on any goroutine, and accept records from untrusted servers. The command
 // "explain" and the read API call this package.

@@ -16,8 +16,8 @@ type changeKey struct {
 }
 
 // Means returns the predicted effect of each possible change on all start-ups of a workload. The change that saves the
-// most time in all start-ups together comes first. Means also returns the changes that have no prediction, although
-// they might save much time in at least half of the start-ups. The results do not depend on the order of the records or
+// most time in all start-ups together comes first. If a change has no prediction but might save much time in at least
+// half of the start-ups, Means returns the change as unknown. The results do not depend on the order of the records or
 // on repeated records.
 func Means(records []api.Record) ([]api.WhatIfMean, []api.WhatIfUnknown) {
 	found, without := map[changeKey]*total{}, map[changeKey]*unknownTotal{}

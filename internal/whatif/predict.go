@@ -11,15 +11,15 @@ import (
 
 const (
 	// gainLeast is the minimum gain: Predict omits a change if the low end of the gain's interval is less than
-	// gainLeast. If the gain depends on chance, the average of the time that the change itself can save or lose counts
-	// instead of the low end.
+	// gainLeast. If the gain depends on chance, Predict compares gainLeast with the average gain from the change
+	// itself, and not with the low end.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor: totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
 	// tenth. In the next start-up, the steps that the change does not affect can take up to 10 % more or less time.
 	variation = 10
 )
 
-// Predict returns the changes that would make a start-up faster, with the largest gain first. It also returns the
+// Predict returns the changes that would make a start-up faster, with the largest gain first. Predict also returns the
 // changes that might save much time, but whose effect is unknown. Both lists are empty if the start-up is not over.
 func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown) {
 	s, ok := newStartUp(&record)
@@ -32,7 +32,8 @@ func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.W
 		}
 		gain, ok := s.gainOf(c)
 		kept := s.keptTime(c)
-		gain.high = min(gain.high, s.total+s.totalError-kept, s.total) // readers compare the gain with s.total
+		// Readers compare the gain with s.total, so the gain must not exceed s.total.
+		gain.high = min(gain.high, s.total+s.totalError-kept, s.total)
 		total := s.totalAfter(gain, kept)
 		if c.upTo {
 			gain.high = min(gain.high, c.own.high)
@@ -66,8 +67,9 @@ func (c change) canSave() bool {
 	return len(c.wait)+len(c.restarts) > 0 || slices.ContainsFunc(c.saved, positive)
 }
 
-// isWorthwhile reports whether a gain is certain and large enough. The gain of a shorter probe period depends
-// on chance, so only the average of the time that the change itself can save or lose must be large enough.
+// isWorthwhile reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance
+// and is never certain. For such a change, isWorthwhile only requires that the average gain from the change itself is
+// large enough.
 func isWorthwhile(c change, gain interval) bool {
 	if c.upTo {
 		return interval{c.own.low, gain.high}.middle() >= gainLeast

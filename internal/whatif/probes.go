@@ -73,11 +73,11 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // shorterPeriod returns how much earlier a probe with a period of 1 s would pass. The argument "possible" is the
 // largest possible gain.
 //
-// The container became able to pass the probe at an unknown time between the last failure and the first success. If
-// this time was just before the first success, a shorter period would save nothing. In the next start-up, the kubelet
-// probes at other times, so the first success can even be later. If the probe requires several successes, at most one
-// period passes from each success to the next. The next success can come after less than a period, because the kubelet
-// also probes when another part of the pod changes.
+// The container became able to pass the probe at an unknown time between the last failure and the first success. If the
+// container became able to pass the probe just before the first success, a shorter period would save nothing. In the
+// next start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires
+// several successes, at most one period passes from each success to the next. The next success can come after less than
+// a period, because the kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -86,10 +86,10 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 }
 
 // waitMoved returns how much shorter the wait for a container's probes can become by chance, because the kubelet probes
-// at other times in the next start-up. The container became able to pass a probe at most one period before it passed
-// the probe. If several successes are required, the time between two successes is unknown: the kubelet also probes when
-// another part of the pod changes. The kubelet's first probe can also come later in the next start-up than in the
-// recorded start-up. The result is false if the container might have a probe with an unknown period.
+// at other times in the next start-up. The first success of a probe comes at most one period after the container became
+// able to pass the probe. If several successes are required, the time between two successes is unknown: the kubelet
+// also probes when another part of the pod changes. The kubelet's first probe can also come later in the next start-up
+// than in the recorded start-up. The result is false if the container might have a probe with an unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.difference(c.final)
 	if c.kind == timeline.KindMain {

@@ -15,7 +15,7 @@ import (
 const relist = 1100 * time.Millisecond
 
 const (
-	// waitLeast is a limit: only a longer wait can be a wait for something outside the pod.
+	// Only a wait that is longer than waitLeast counts as a wait for something outside the pod.
 	waitLeast = 100 * time.Millisecond
 	// longWork is the longest time that volumes, devices and the network usually need. A phase for volumes, devices or
 	// the network that is longer than longWork can contain a wait for something outside the pod.
@@ -35,14 +35,14 @@ type change struct {
 	// container's process and its readiness.
 	wait map[string]interval
 	// The field "restarts" contains, for each container, the time that the change saves between the starts of the first
-	// and the latest run. This time does not include the time in the field "saved".
+	// and the latest run. The field "restarts" does not include the time in the field "saved".
 	restarts map[string]interval
-	// unsure is the time that the change might or might not save. The evidence does not show which phase this time
-	// belongs to.
+	// unsure is the time that the change might or might not save. The evidence does not show to which phase the unsure
+	// time belongs.
 	unsure time.Duration
 	upTo   bool // true if it depends on chance whether the change saves time
-	// own is the time that the change itself can save if upTo is true. The gain also includes the time that other steps
-	// can save or lose by chance.
+	// own is the time that the change itself can save. own is set only if upTo is true. The gain, however, also
+	// includes the time that other steps can save or lose by chance.
 	own interval
 }
 
@@ -84,8 +84,8 @@ func (s *startUp) gainOf(c change) (gain interval, ok bool) {
 
 // readyEarlier returns how much earlier the pod could be ready with the change, if the pod had only the given
 // container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a
-// main container before the time "end", because the kubelet updates the status of the pod only after its work on all
-// main containers.
+// main container before the time "end": the kubelet probes only containers in the status of the pod, and updates this
+// status after its work on all main containers.
 func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
 	earlier, ok := s.startsEarlier(c, target)
 	if !ok {
@@ -111,7 +111,7 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 // is true in three cases:
 //   - The pod waited for a readiness gate.
 //   - A group phase can contain a wait for something outside the pod, and the change might not remove this phase. If
-//     the change saves time only in phases, the group phases before the first shortened phase do not count.
+//     c.wait and c.restarts are empty, the group phases before the first shortened phase do not count.
 //   - A main container or a sidecar restarted, and the change does not name this container.
 //
 // If a container restarts while the kubelet works on other containers, the record can hide the failed runs of this
@@ -132,8 +132,8 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// restarted returns a main container or a sidecar that restarted, and that the change does not name. The result is nil
-// if there is no such container.
+// restarted returns a main container or a sidecar that restarted, and that the change does not name. If no container
+// meets both conditions, restarted returns nil.
 func (s *startUp) restarted(c change) *container {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -144,7 +144,7 @@ func (s *startUp) restarted(c change) *container {
 	return nil
 }
 
-// mayStillWait reports whether the pod might, even after a change, wait for something outside the pod in a phase. The
+// mayStillWait reports whether a phase can, even after the change, contain a wait for something outside the pod. The
 // argument "i" is the index of the phase.
 func (s *startUp) mayStillWait(c change, i int) bool {
 	return s.spans[i].others && (c.saved[i].high < s.spans[i].most || c.doubt[i])
@@ -193,8 +193,8 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 
 // startsEarlier returns how much earlier the kubelet would start a container after a change. If target is nil, the
 // method adds up the saved time of all phases. After the first shortened phase, the pod can wait for something outside
-// the pod. If the change might not remove such a wait, the result is false, because a wait that begins earlier might
-// not end earlier. The result is also false if chanceShift returns false.
+// the pod. If the change might leave a wait for something outside the pod, the result is false, because a wait that
+// begins earlier might not end earlier. The result is also false if chanceShift returns false.
 func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -218,8 +218,8 @@ func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok b
 
 // precedes compares a phase with the start of a container. The argument "i" is the index of the phase. The result
 // "certain" is true if the phase certainly ended before the container started. The result "possible" is true if the
-// phase might have begun before the container's latest start. A phase can lie between the first and the latest start of
-// a container that ran several times. For such a phase, "certain" is true only if the phase belongs to this container.
+// phase might have begun before the container's latest start. If the phase lies between the first and the latest start
+// of the container, "certain" is true only if the phase belongs to this container.
 func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
@@ -229,9 +229,10 @@ func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	return certain, certain || s.spans[i].start < final.high
 }
 
-// startOf returns the start of the first or of the latest run. If the record has a phase container_start for the run,
-// both ends of the interval are the end of this phase. startOf ignores the error bound of the phase. Phases do not
-// overlap, so every other phase certainly comes before or after the phase container_start.
+// startOf returns the start of a container's first run or, if the argument "first" is false, of its latest run. If the
+// record has a phase container_start for the run, both ends of the interval are the end of this phase. startOf ignores
+// the error bound of the phase. Phases do not overlap, so every other phase certainly comes before or after the phase
+// container_start.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -247,11 +248,11 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// chanceShift returns how much earlier a container can start by chance, without the time that the change saves.
-// The kubelet lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier
-// container varies. A negative value means that the container starts later. For a sidecar with a startup probe, the
-// method also widens the interval by one probe period at each end. The result is false if the period of a sidecar's
-// startup probe is unknown. If target is nil, the method adds up the variations of all containers.
+// chanceShift returns how much earlier a container can start by chance, without the time that the change saves. The
+// kubelet lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier
+// container varies. A negative value means that the container starts later. For a sidecar with a startup probe,
+// chanceShift also widens the interval by one probe period at each end. The result is false if the period of a
+// sidecar's startup probe is unknown. If target is nil, the method adds up the variations of all containers.
 func (s *startUp) chanceShift(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
@@ -277,7 +278,7 @@ func (s *startUp) chanceShift(c change, target *container) (sum interval, ok boo
 }
 
 // listedEarlier returns how much earlier the kubelet can, by chance, detect that a container's runs ended or that a
-// sidecar started. If noCrash is true, the container has no failed runs.
+// sidecar started. If noCrash is true, listedEarlier ignores failed runs.
 func (s *startUp) listedEarlier(of *container, noCrash bool) (sum interval) {
 	waits := 0
 	if !noCrash {

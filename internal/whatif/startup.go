@@ -19,8 +19,8 @@ type startUp struct {
 	ready      interval // when all containers were ready
 	last       string   // the container that was ready last; empty if unknown
 
-	// The other fields do not depend on a change. Predict reads these fields for each pair of a change and a container,
-	// so newStartUp computes them once.
+	// No change that Predict examines affects spans, work and workEnd. Predict reads these three fields for each pair
+	// of a change and a container, so newStartUp computes the fields once.
 	spans   []span   // one span for each phase
 	work    *startUp // the start-up until the end of the kubelet's work; nil if the record contains no such work
 	workEnd interval // the end of the kubelet's work
@@ -47,7 +47,7 @@ type container struct {
 	probes                     map[timeline.ProbeKind]api.ProbeRecord
 
 	listed        interval                    // see listedEarlier
-	listedNoCrash interval                    // see listedEarlier, without the failed runs
+	listedNoCrash interval                    // the result of listedEarlier without failed runs
 	awaited       map[timeline.ProbeKind]bool // the probes that the start-up might have waited for
 }
 

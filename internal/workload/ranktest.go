@@ -35,9 +35,9 @@ func leastP(a, b int) float64 {
 }
 
 // leastFavorable does the rank test for durations that are known only as intervals. The caller passes the upper ends of
-// the intervals for the group "lower", and the lower ends of the intervals for the group "upper", so that the
-// difference between the groups is as small as the intervals allow. If values are equal, the true durations can still
-// differ. So leastFavorable computes p twice: once with mean ranks, and once with the least favorable order of the
+// the intervals for the group "lower", and the lower ends of the intervals for the group "upper". With these ends, the
+// difference between the groups is as small as the intervals allow. Two equal values can stand for different true
+// durations. So leastFavorable computes p twice: once with mean ranks, and once with the least favorable order of the
 // equal values. The result is the larger p. If the group "upper" does not have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
@@ -64,7 +64,8 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	return max(p, untied)
 }
 
-// rankSum returns the results of RankTest for doubled ranks. The first "a" ranks are the ranks of group a.
+// rankSum returns the results of RankTest for doubled ranks. The argument "a" is the size of group a, whose ranks come
+// first in the list.
 func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	small, sign := a, -1
 	if b := len(ranks) - a; b < a {

@@ -58,9 +58,10 @@ func samplesOfRevision(samples []*sample, name string) []*sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return s.record.Revision != name })
 }
 
-// compareRevisions compares the two chosen revisions. If no revisions are chosen, the function compares the latest
-// revision with the latest earlier revision that has a measured start-up. Without such a revision, it compares the
-// latest two revisions. It returns nil if there are fewer than two revisions.
+// compareRevisions compares the two chosen revisions. If no revisions are chosen, compareRevisions compares the latest
+// revision with an earlier revision: the newest that has a measured start-up. If no earlier revision has a measured
+// start-up, compareRevisions compares the latest two revisions. If no revisions are chosen and fewer than two revisions
+// exist, the result is nil.
 func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chosen []string) *api.WorkloadComparison {
 	if len(chosen) != 2 {
 		if len(revisions) < 2 {

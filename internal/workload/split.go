@@ -10,11 +10,11 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// sameRevisions returns the two groups, but drops the start-ups whose revision occurs in only one group. Otherwise, a
-// slow revision that runs only on some nodes would make these nodes look slow. If several revisions occur in both
-// groups, sameRevisions also drops the oldest start-ups of each revision from the group that has more start-ups of this
-// revision. Then a slow revision has the same number of start-ups in both groups, and makes neither group look slow.
-// Both groups must be sorted, with the latest start-up first.
+// sameRevisions returns the two groups, but drops the start-ups whose revision occurs in only one group. If the groups
+// contained different revisions, a slow revision that runs only on some nodes would make these nodes look slow. If
+// several revisions remain, each of them must have the same number of start-ups in both groups, so that a slow revision
+// makes neither group look slow. If one group has more start-ups of a revision, sameRevisions drops the oldest of these
+// start-ups. Both groups must be sorted, with the latest start-up first.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	count := func(samples []*sample) map[string]int {
 		counts := map[string]int{}

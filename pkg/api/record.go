@@ -26,14 +26,14 @@ type Record struct {
 	Partial bool `json:"partial,omitempty"`
 
 	CreatedAt Instant `json:"created_at"`
-	SettledAt Instant `json:"settled_at,omitzero"`
+	SettledAt Instant `json:"settled_at,omitzero"` // when the start-up ended; see timeline.Timeline.SettledAt
 	// GoneAt is the time when the agent learned that the object was removed. The API returns the record for some time
 	// after the removal of the object.
 	GoneAt     Instant `json:"gone_at,omitzero"`
-	Total      Seconds `json:"total_seconds"`       // current age of the pod while the pod is starting
+	Total      Seconds `json:"total_seconds"`       // length of the start-up, or the age of a starting pod
 	TotalError Seconds `json:"total_error_seconds"` // error bound of Total
 	Verdict    string  `json:"verdict"`             // one sentence for people; its wording can change
-	// Reconstructed is true if the start-up was over before the agent started. See timeline.Timeline.
+	// Reconstructed is true if the start-up was over before the agent saw the pod. See timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 
 	Phases     []PhaseRecord     `json:"phases"` // the seconds of all phases add up to exactly total_seconds
@@ -44,8 +44,8 @@ type Record struct {
 	Missing    []string          `json:"missing"`
 	// Unreported lists the milestones that the container runtime can never report, in the same form as Missing.
 	Unreported []string `json:"unreported,omitempty"`
-	// LostEvents lists Events in the form reason/container. The kubelet must have created these Events, but the agent
-	// never received them.
+	// LostEvents lists Events that the kubelet must have created, but that the agent never received. Each entry has the
+	// form reason/container.
 	LostEvents []string `json:"lost_events,omitempty"`
 	// Events contains the earliest 32 of the kubelet's Events during the start-up, in order. The agent receives
 	// Events only while an Event watch is open. Usually, the agent does not watch the Events Created and Started.
@@ -57,10 +57,10 @@ type Record struct {
 	// Termination is nil if the agent does not follow terminations.
 	Termination *TerminationRecord `json:"termination,omitempty"`
 	// WhatIf contains the changes that would make the start-up faster, the largest gain first. Only the response about
-	// one start-up contains WhatIf. Records on standard output, lists and the stream never contain WhatIf.
+	// one start-up contains WhatIf. WhatIf is absent from lists, from the stream, and from records on standard output.
 	WhatIf []WhatIfRecord `json:"what_if,omitempty"`
-	// WhatIfUnknown contains the changes that might save much time, but whose effect the agent cannot predict. The same
-	// responses contain it.
+	// WhatIfUnknown contains the changes that might save much time, but whose effect the agent cannot predict. Only the
+	// response about one start-up contains WhatIfUnknown.
 	WhatIfUnknown []WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 
@@ -97,8 +97,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image is lazy, and the container can start or run during the phase. The
-	// runtime can still download the image's content during such a phase.
+	// ImageLoading is true if the container's image is lazy, and the container can start or run during the phase. If
+	// ImageLoading is true, the runtime can still download the image's content during the phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 

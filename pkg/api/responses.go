@@ -85,11 +85,11 @@ type PullCounts struct {
 // HistoryRecord describes the agent's history of deleted pods: its size and its limits.
 type HistoryRecord struct {
 	Pods       int     `json:"pods"`
-	Bytes      int     `json:"bytes"` // memory that the pods use
+	Bytes      int     `json:"bytes"` // memory that the history uses
 	LimitPods  int     `json:"limit_pods"`
 	LimitBytes int     `json:"limit_bytes"`
 	Dropped    uint64  `json:"dropped"`            // number of pods that the history dropped because of a limit
-	OldestAt   Instant `json:"oldest_at,omitzero"` // deletion time of the oldest pod
+	OldestAt   Instant `json:"oldest_at,omitzero"` // deletion time of the oldest pod in the history
 }
 
 // PhaseList contains all phases, in the order of a start-up.

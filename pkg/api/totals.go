@@ -26,7 +26,7 @@ type TotalsRecord struct {
 type PhaseTotals struct {
 	Phase  timeline.Phase `json:"phase"`
 	Length Seconds        `json:"seconds"` // total duration
-	Steps  int            `json:"steps"`   // number of spans; a pod with three containers can have three
+	Steps  int            `json:"steps"`   // number of spans; a pod with three containers can have three spans
 }
 
 // OtherRegistries is the name of the entry that combines all registries without totals of their own.

@@ -32,8 +32,8 @@ type WhatIfRecord struct {
 	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainMost is at most the
 	// duration of the start-up. GainLeast is negative if the start-up can also take longer, for example because a probe
-	// happens at a different time. For a shorter probe period, GainMost includes only the wait for this probe, although
-	// other steps can by chance also take less time.
+	// happens at a different time. For a shorter probe period, GainMost includes only the time saved for this probe,
+	// although other steps can also become faster by chance.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }
@@ -47,7 +47,9 @@ type WhatIfUnknown struct {
 }
 
 // WhatIfMean is the predicted effect of one change on the start-ups of a workload. All durations are means over the
-// start-ups that have a prediction for this change. Each interval contains the mean of the true values.
+// start-ups that have a prediction for this change. The ends of each interval are also means: TotalLeast is the mean of
+// WhatIfRecord.TotalLeast. So if the interval of each start-up contains the duration after the change, the interval of
+// the means contains the mean of these durations. The same applies to the saved time.
 type WhatIfMean struct {
 	Change     WhatIf `json:"change"`
 	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod

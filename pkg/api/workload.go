@@ -30,7 +30,8 @@ type WorkloadSummary struct {
 	// Durations and Slowest are nil if no completed start-up has a known duration.
 	Durations *WorkloadDurations `json:"durations,omitempty"`
 	Slowest   *WorkloadPod       `json:"slowest,omitempty"`
-	// Causes and Phases each add up to exactly Durations.Mean. Both are sorted by mean, the largest first.
+	// Causes and Phases each add up to exactly Durations.Mean. Causes and Phases are each sorted by mean, the largest
+	// first.
 	Causes []WorkloadCause `json:"causes"`
 	Phases []WorkloadPhase `json:"phases"`
 	Images WorkloadImages  `json:"images"`
@@ -151,19 +152,20 @@ type WorkloadDifference struct {
 	Seconds Seconds `json:"seconds"`
 	Error   Seconds `json:"error_seconds"`
 	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. For PWithErrors, each
-	// duration has the value within its error bound that makes the difference smallest. If these values remove or
-	// reverse the difference, PWithErrors is 1. If a group has fewer than 3 start-ups, both p-values are 0.
+	// duration has the value within its error bound that makes the difference smallest. PWithErrors is 1 if the error
+	// bounds are large enough to remove or reverse the difference. If a group has fewer than 3 start-ups, both p-values
+	// are 0.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
-	// Parts contains the phases that explain the difference, the largest difference first. Each phase in Parts makes
-	// up at least 5 % of the whole difference, and the phase's own difference is more than noise and more than the
-	// error bounds. Parts is empty if the verdict is not MoreThanNoise. Other plus the seconds of all parts equals
-	// Seconds.
+	// Parts contains the phases that explain the difference, the largest difference first. Each phase in Parts makes up
+	// at least 5 % of the whole difference, and the phase's own difference is more than noise and more than the error
+	// bounds. Parts is empty if the verdict is not MoreThanNoise. The field Seconds is the sum of the field Other and
+	// the seconds of all parts.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
-	// Unproven contains the phases whose means differ most, the largest difference first. For each of these
-	// phases, the data does not prove a difference between the two groups. Unproven contains phases only if the verdict
-	// is MoreThanNoise and Parts is empty.
+	// Unproven contains the phases whose means differ most, the largest difference first. For each phase in Unproven,
+	// the data does not prove a difference between the two groups. Unproven contains phases only if the verdict is
+	// MoreThanNoise and Parts is empty.
 	Unproven []WorkloadPart `json:"unproven_parts,omitempty"`
 }
 

@@ -242,11 +242,14 @@ func (c Client) getBody(ctx context.Context, query url.Values, path ...string) (
 		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	var body []byte
+	if response.ContentLength <= maxResponse { // the length is −1 if the agent does not send it
+		body, err = io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the agent's response: %w", err)
-	case len(body) > maxResponse:
+	case response.ContentLength > maxResponse, len(body) > maxResponse:
 		return nil, fmt.Errorf("read the agent's response: the response exceeds %d bytes", maxResponse)
 	}
 	return body, nil

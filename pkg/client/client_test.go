@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -269,5 +270,24 @@ func TestObjects(t *testing.T) {
 	got, err := c.Objects(t.Context(), Filter{Namespaces: []string{"shop"}, LabelSelector: "app=web"})
 	if err != nil || string(got) != list {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// endlessAgent is a transport whose responses have no length and no end.
+type endlessAgent struct{}
+
+func (endlessAgent) RoundTrip(*http.Request) (*http.Response, error) {
+	body := io.NopCloser(repeated(strings.Repeat(" ", 1<<20)))
+	return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Body: body}, nil
+}
+
+type repeated string
+
+func (r repeated) Read(p []byte) (int, error) { return copy(p, r), nil }
+
+func TestEndlessResponse(t *testing.T) {
+	c := Client{Server: "http://agent.invalid", HTTP: &http.Client{Transport: endlessAgent{}}}
+	if _, err := c.Node(t.Context()); err == nil || !strings.Contains(err.Error(), "exceeds 67108864 bytes") {
+		t.Errorf("got %v", err)
 	}
 }

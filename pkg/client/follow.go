@@ -24,18 +24,18 @@ const (
 	maxEvent = 16 << 20
 )
 
-// Values of Event.Kind. "With Record" means that the field Record of Event is set.
+// Values of Event.Kind. The comment of each value names the field of Event that is set in addition to Kind.
 const (
 	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
-	KindPod   = "pod"   // With Record: the new or changed start-up
-	KindOut   = "out"   // With Pod: the changed pod does not match the filter
-	KindGone  = "gone"  // With Pod: the pod's object was removed
-	KindPulls = "pulls" // With Pulls: all pulls in progress
+	KindPod   = "pod"   // Event.Record is a new or changed start-up
+	KindOut   = "out"   // the pod in Event.Pod changed and does not match the filter
+	KindGone  = "gone"  // the object of the pod in Event.Pod was removed
+	KindPulls = "pulls" // Event.Pulls contains all pulls in progress
 
 	// KindOpen and KindBroken come from Follow, and not from the agent. Between KindBroken and the next KindOpen,
 	// Follow reports no changes.
 	KindOpen   = "open"   // the stream is open
-	KindBroken = "broken" // With Err: the stream broke, and Follow will retry
+	KindBroken = "broken" // the stream broke because of Event.Err, and Follow will retry
 )
 
 // Event is one message from Follow. At most two fields are set: Kind, and the field for this kind.
@@ -53,9 +53,9 @@ type Event struct {
 // stream, or starts again with KindReset. Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
-	f := follower{client: c, filter: filter, handle: handle}
+	s := subscription{client: c, filter: filter, handle: handle}
 	for {
-		err := f.connect(ctx)
+		err := s.connect(ctx)
 		var refused *Refusal
 		var stopped *handleError
 		switch {
@@ -92,7 +92,8 @@ type handleError struct{ err error }
 
 func (e *handleError) Error() string { return e.err.Error() }
 
-type follower struct {
+// subscription is the state of one call of Follow.
+type subscription struct {
 	client Client
 	filter Filter
 	handle func(Event) error
@@ -100,22 +101,22 @@ type follower struct {
 }
 
 // connect opens one connection and reads the stream until the connection ends.
-func (f *follower) connect(ctx context.Context) error {
+func (s *subscription) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	header := http.Header{"Accept": {"text/event-stream"}}
-	if f.lastID != "" {
-		header.Set("Last-Event-ID", f.lastID)
+	if s.lastID != "" {
+		header.Set("Last-Event-ID", s.lastID)
 	}
 	quiet := time.AfterFunc(maxSilence, func() { cancel(errSilent) })
 	defer quiet.Stop()
-	response, err := f.client.send(ctx, header, f.filter.query(), "stream")
+	response, err := s.client.send(ctx, header, s.filter.query(), "stream")
 	if err != nil {
 		return causeOf(ctx, err)
 	}
 	defer response.Body.Close()
 	quiet.Stop()
-	if err := f.deliver(Event{Kind: KindOpen}); err != nil {
+	if err := s.deliver(Event{Kind: KindOpen}); err != nil {
 		return err
 	}
 	quiet.Reset(maxSilence)
@@ -127,7 +128,7 @@ func (f *follower) connect(ctx context.Context) error {
 			return causeOf(ctx, err)
 		}
 		quiet.Stop() // the caller can take as long as it needs to handle the event
-		if err := f.take(ctx, got); err != nil {
+		if err := s.take(ctx, got); err != nil {
 			return err
 		}
 		quiet.Reset(maxSilence)
@@ -142,15 +143,15 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-func (f *follower) take(ctx context.Context, got frame) error {
+func (s *subscription) take(ctx context.Context, got frame) error {
 	event := Event{Kind: got.kind}
 	var err error
 	switch got.kind {
 	case KindReset:
-		if err := f.listAll(ctx); err != nil {
+		if err := s.listAll(ctx); err != nil {
 			return err // the next connection begins with KindReset
 		}
-		f.lastID = got.id
+		s.lastID = got.id
 		return nil
 	case KindPod:
 		err = json.Unmarshal(got.data, &event.Record)
@@ -166,38 +167,38 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	if err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
-	if err := f.deliver(event); err != nil {
+	if err := s.deliver(event); err != nil {
 		return err
 	}
-	f.lastID = got.id
+	s.lastID = got.id
 	return nil
 }
 
 // listAll passes all current start-ups to the function "handle".
-func (f *follower) listAll(ctx context.Context) error {
-	f.lastID = ""
+func (s *subscription) listAll(ctx context.Context) error {
+	s.lastID = ""
 	var records []api.Record
-	there := f.filter
+	there := s.filter
 	there.Gone = new(false)
-	for record, err := range f.client.Pods(ctx, there) {
+	for record, err := range s.client.Pods(ctx, there) {
 		if err != nil {
 			return err
 		}
 		records = append(records, record)
 	}
-	if err := f.deliver(Event{Kind: KindReset}); err != nil {
+	if err := s.deliver(Event{Kind: KindReset}); err != nil {
 		return err
 	}
 	for _, record := range records {
-		if err := f.deliver(Event{Kind: KindPod, Record: record}); err != nil {
+		if err := s.deliver(Event{Kind: KindPod, Record: record}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *follower) deliver(event Event) error {
-	if err := f.handle(event); err != nil {
+func (s *subscription) deliver(event Event) error {
+	if err := s.handle(event); err != nil {
 		return &handleError{err}
 	}
 	return nil

@@ -31,7 +31,7 @@ func storesSandboxContainers(version string) bool {
 // stampFromContainer sets the timestamps of a sandbox from the record of its container in containerd's container store.
 //
 // containerd 1.7 (pkg/cri/server/sandbox_run.go) pulls the sandbox image if the image is absent, and then creates the
-// record. containerd updates the record before the network setup and immediately after it, and never again. CRI lists a
+// record. containerd updates the record only twice: before the network setup and immediately after it. CRI lists a
 // sandbox only after its start. The updated_at of a ready sandbox is the end of the network setup, with two exceptions:
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. created_at and

@@ -13,8 +13,8 @@ const (
 	maxContents = 256 // maximum number of cached images; each image takes at most 30 KB
 	maxLayers   = 128 // maximum number of layers of an image; overlayfs in containerd cannot mount more layers
 	maxIndexes  = 3   // maximum number of levels of nested indexes
-	// maxTries limits the number of manifests that the agent tries for an index. containerd downloads only one
-	// manifest of an index: the best match for the machine.
+	// maxTries is the maximum number of manifests of an index that the agent tries to read. containerd downloads only
+	// one manifest of an index: the best match for the machine.
 	maxTries = 4
 )
 
@@ -40,8 +40,8 @@ type layer struct {
 
 // catalog reads and caches the contents of images. catalog is safe for concurrent use.
 type catalog struct {
-	// readBlob returns errAbsent if the blob is absent at the moment. Like client.readBlob, it also returns errTooLarge
-	// and errCorrupt. An error of another kind means that the runtime did not respond.
+	// readBlob returns errAbsent if the blob is absent at the moment. Like client.readBlob, the function can also
+	// return errTooLarge and errCorrupt. Any other error means that the runtime did not respond.
 	readBlob func(context.Context, digest.Digest) ([]byte, error)
 	machine  platforms.MatchComparer
 	known    *lru.Cache // contents of complete images and of invalid images; keys: digests of indexes and manifests

@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// queryDownloads returns the downloads in progress. For each blob that containerd is downloading, it finds the images
-// that need the blob. If the argument "since" is not zero, queryDownloads also adds each image with a pull that began
-// after this time and is still in progress. A pull can be in progress while containerd is downloading none of the
-// image's blobs. Callers must not call queryDownloads concurrently.
+// queryDownloads returns the downloads in progress. For each blob that containerd is downloading, queryDownloads finds
+// the images that need the blob. If the argument "since" is not zero, queryDownloads also adds each image with a pull
+// that began after this time and is still in progress. A pull can be in progress while containerd is downloading none
+// of the image's blobs. Callers must not call queryDownloads concurrently.
 func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.responder.stores.content
 	queriedAt := s.source.config.Now()
@@ -36,8 +36,9 @@ func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagep
 	return s.matchDownloads(ctx, queriedAt, running, listed)
 }
 
-// matchDownloads creates a Download for each manifest whose pull is in progress. It also creates Downloads for the
-// blobs that belong to no known image. The argument "queriedAt" is the time of the query for the running ingests.
+// matchDownloads creates a Download for each manifest whose pull is in progress. matchDownloads also creates Downloads
+// for the blobs that belong to no known image. The argument "queriedAt" is the time of the query for the running
+// ingests.
 func (s *session) matchDownloads(
 	ctx context.Context, queriedAt time.Time, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {

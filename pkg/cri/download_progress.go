@@ -41,8 +41,8 @@ func (q *downloadQuery) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	// A layer can be unpacked although its blob is absent. Such a layer arrived before it was unpacked, at an unknown
-	// time. unpackedAt is the latest time at which such a layer was unpacked.
+	// A layer can be unpacked although its blob is absent. The arrival time of such a layer is unknown, but it is
+	// before the unpacking. unpackedAt is the latest time at which a layer without a blob was unpacked.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.blobs() {
@@ -100,8 +100,8 @@ func (q *downloadQuery) isOver(ctx context.Context, image imageContents, begun b
 	return false, nil
 }
 
-// ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
-// that containerd has already unpacked for the image: a new download of this blob is for another image.
+// ownBlobs returns the blobs that containerd is downloading and that the image needs. If containerd has already
+// unpacked a blob for this image, a new download of this blob is for another image.
 func (q *downloadQuery) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.blobs() {
@@ -138,7 +138,7 @@ func (c imageContents) blobs() []blob {
 
 // arrivedAt returns the time when a blob was complete, or zero if the blob is not complete. If the blob was complete at
 // the previous query, arrivedAt returns the known time and does not query the blob again. During a pull, containerd
-// removes a blob only after it has unpacked the blob, so the known time stays correct.
+// removes a blob only after it has unpacked the blob, so the known arrival time stays correct.
 func (q *downloadQuery) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, error) {
 	for _, known := range []map[digest.Digest]time.Time{q.arrived, q.session.arrivedBlobs} {
 		if at, ok := known[blob]; ok {

@@ -26,8 +26,8 @@ type blobBytes struct {
 	startedAt time.Time
 }
 
-// receivedBytes counts the bytes of one image that arrived between the agent's queries. Its method afterQuery returns
-// a new value of this type and does not change the old value.
+// receivedBytes counts the bytes of one image that arrived between the agent's queries. The method afterQuery returns a
+// new receivedBytes and does not change the old one.
 type receivedBytes struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
@@ -42,13 +42,13 @@ type receivedTotal struct {
 	bytes int64
 }
 
-// afterQuery returns the state after a new query. The argument "at" is the time of this query. The receiver is the
+// afterQuery returns the state after a new query. The argument "at" is the time of the new query. The receiver is the
 // state after the previous query, or nil. If a blob lost bytes, for example because its download began again, the count
 // for the image starts again at zero.
 //
-// afterQuery counts only bytes that arrived between the two queries. It does not count bytes that a pull found on the
-// node: the earlier part of a resumed download, or a layer of another image. A blob that became complete between the
-// queries counts as downloaded. The count is too high if containerd took the complete blob from another containerd
+// afterQuery counts only bytes that arrived between the two queries. afterQuery does not count bytes that a pull found
+// on the node: the earlier part of a resumed download, or a layer of another image. A blob that became complete between
+// the queries counts as downloaded. The count is too high if containerd took the complete blob from another containerd
 // namespace, or if the download resumed an abandoned ingest.
 func (r *receivedBytes) afterQuery(at time.Time, blobs map[digest.Digest]blobBytes) *receivedBytes {
 	after := &receivedBytes{at: at, blobs: blobs}

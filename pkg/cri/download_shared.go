@@ -13,8 +13,8 @@ import (
 const downloadsAge = time.Second
 
 // sharedDownloads gives all callers the same response until the response reaches the age downloadsAge. sharedDownloads
-// starts no goroutine. If the response is too old, the first caller sends a new query. The other callers wait for the
-// response to this query. A caller stops waiting when its context ends or the timeout is over.
+// starts no goroutine. If the response is too old, the first caller sends a new query, and the other callers wait for
+// the response to the first caller's query. A caller stops waiting when its context ends or the timeout is over.
 type sharedDownloads struct {
 	timeout  time.Duration
 	now      func() time.Time

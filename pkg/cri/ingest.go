@@ -88,8 +88,8 @@ type manifestsOf struct {
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // manifests with at least one child blob that containerd is downloading
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
-	// begun contains the manifests of pulls that began after "since" and are not downloading a blob now. These
-	// manifests have layer labels.
+	// begun contains the manifests of pulls that began after "since" and are not downloading a blob now. Every manifest
+	// in begun has layer labels.
 	begun []listedManifest
 }
 

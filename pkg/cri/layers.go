@@ -41,8 +41,7 @@ func (a *responder) stampLayers(ctx context.Context, refs []string, images []tim
 			return err
 		}
 	}
-	// The first loop queries the arrival times of all images before this loop queries the snapshots, because ctx can
-	// end early.
+	// Query the snapshots last: if ctx ends early, the first loop has already queried the arrival times.
 	for i := range images {
 		if len(found[i].layers) == 0 {
 			continue
@@ -54,8 +53,8 @@ func (a *responder) stampLayers(ctx context.Context, refs []string, images []tim
 	return nil
 }
 
-// markIncomplete marks an image as incomplete after an error. markIncomplete returns nil if err means only that the
-// store was slow or did not have an object. For every other error, the result is err.
+// markIncomplete marks an image as incomplete after an error. If err means only that the store was slow or did not have
+// an object, markIncomplete returns nil. markIncomplete returns every other error unchanged.
 func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true

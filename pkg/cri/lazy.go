@@ -7,10 +7,11 @@ import "slices"
 // eStargz images (pkg/label, StargzLayer).
 var remoteLabels = []string{"containerd.io/snapshot/remote", "containerd.io/snapshot/stargz"}
 
-// dataLabels are labels of snapshots. containerd copies dataLabels from the annotations of layers that lazy
-// snapshotters can mount. These labels alone do not prove that a snapshotter mounted the layer: the snapshot of a
-// downloaded layer also has them. The labels come from nydus (pkg/label, NydusDataLayer), and from overlaybd with its
-// variant for OCI layers (pkg/label, OverlayBDBlobDigest, TurboOCIDigest).
+// dataLabels are labels of snapshots whose layer a lazy snapshotter might have mounted. containerd copies dataLabels
+// from the annotations of layers that lazy snapshotters can mount. dataLabels alone do not prove that a snapshotter
+// mounted the layer, because the snapshot of a downloaded layer also has dataLabels. The labels come from nydus
+// (pkg/label, NydusDataLayer), and from overlaybd with its variant for OCI layers (pkg/label, OverlayBDBlobDigest,
+// TurboOCIDigest).
 var dataLabels = []string{
 	"containerd.io/snapshot/nydus-blob",
 	"containerd.io/snapshot/overlaybd/blob-digest",

@@ -11,7 +11,8 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest plausible size of a blob in bytes. Even the sum of maxEntries such sizes fits into an int64.
+// maxSize is the largest plausible size of a blob in bytes. Even the sum of maxEntries sizes of maxSize bytes fits into
+// an int64.
 const maxSize = 1 << 50
 
 // document holds the fields of an index or a manifest that the agent reads. In an index, only Manifests is set. In a

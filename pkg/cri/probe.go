@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/podlapse/podlapse/internal/health"
 )
 
 // Probe finds the runtime in the same way as a Source. Probe returns the address of the socket, the runtime's name
 // and version, and what the runtime cannot report. Probe keeps no connection open.
 func Probe(ctx context.Context, endpoint Endpoint) (address, runtime, limits string, err error) {
-	var report health.Report = func(bool, string) {}
+	report := func(bool, string) {}
 	session, err := New(Config{Endpoint: endpoint, Now: time.Now, Logger: zap.NewNop(), Report: report}).connectAny(ctx)
 	if err != nil {
 		return "", "", "", err

@@ -20,13 +20,13 @@ const throughProxy = "PODLAPSE_TEST_THROUGH_PROXY"
 
 func init() {
 	if os.Getenv(throughProxy) != "" {
-		critest.Front = runProxy
+		critest.StartProxy = runProxy
 	}
 }
 
 var (
-	frontsMu sync.Mutex
-	fronts   = map[string]bool{} // paths that have a proxy
+	proxiedMu sync.Mutex
+	proxied   = map[string]bool{} // paths that have a proxy
 )
 
 // proxyRuns is the prefix of the log line of each proxy. The first run counts these lines.
@@ -35,9 +35,9 @@ const proxyRuns = "a proxy runs in front of"
 // runProxy runs a proxy until the test ends, even if the runtime behind the proxy restarts.
 func runProxy(t testing.TB, socket, path string) {
 	t.Helper()
-	frontsMu.Lock()
-	defer frontsMu.Unlock()
-	if fronts[path] {
+	proxiedMu.Lock()
+	defer proxiedMu.Unlock()
+	if proxied[path] {
 		return
 	}
 	proxy, err := runtimeproxy.Listen(runtimeproxy.Config{Runtime: socket, Listen: path, Logger: zap.NewNop()})
@@ -45,7 +45,7 @@ func runProxy(t testing.TB, socket, path string) {
 		t.Fatal(err)
 	}
 	t.Logf("%s %s", proxyRuns, socket)
-	fronts[path] = true
+	proxied[path] = true
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- proxy.Run(ctx) }()
@@ -54,16 +54,16 @@ func runProxy(t testing.TB, socket, path string) {
 		if err := <-done; err != nil {
 			t.Errorf("the proxy: %v", err)
 		}
-		frontsMu.Lock()
-		defer frontsMu.Unlock()
-		delete(fronts, path)
+		proxiedMu.Lock()
+		defer proxiedMu.Unlock()
+		delete(proxied, path)
 	})
 }
 
 // TestThroughTheProxy runs the tests of this package again with a runtime proxy in front of each fake runtime. A
 // source must behave in the same way with and without the proxy.
 func TestThroughTheProxy(t *testing.T) {
-	if critest.Front != nil {
+	if critest.StartProxy != nil {
 		t.Skip("this is the second run")
 	}
 	if testing.Short() {

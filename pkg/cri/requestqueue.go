@@ -17,10 +17,10 @@ const (
 	giveUpAfter = 30 * time.Second
 )
 
-// openRequest is the open request about one pod. The mutex of requestQueue protects it.
+// openRequest is the open request about one pod. The mutex of requestQueue protects every openRequest.
 type openRequest struct {
 	// While a worker runs a request, the field "request" contains only newer requests about the pod, merged into one.
-	// Without newer requests, the field is empty.
+	// If there are no newer requests, the field "request" is empty.
 	request     timeline.RuntimeRequest
 	requestedAt time.Time // time of the latest request
 	notBefore   time.Time // earliest time of the next attempt, after a failure
@@ -115,8 +115,8 @@ func (p *requestQueue) finish(open *openRequest, request timeline.RuntimeRequest
 	p.wakeWorker()
 }
 
-// retryOrGiveUp handles a request that got no response. It either schedules a retry, or gives up on the request
-// and returns true.
+// retryOrGiveUp handles a request that got no response. retryOrGiveUp either schedules a retry, or gives up on the
+// request and returns true.
 func (p *requestQueue) retryOrGiveUp(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,9 +148,9 @@ func (p *requestQueue) wakeWorker() {
 	}
 }
 
-// merge combines a request with an earlier request about the same pod. In the result, each list contains each reference
-// only once, and the earlier references come first. Each list contains at most maxImages references. If Images has
-// fewer than maxImages references, every reference in Layers is also in Images.
+// merge combines a request with an earlier request about the same pod. In the result, no list contains a reference
+// twice, and the references of the earlier request come first. Each list contains at most maxImages references. If
+// Images has fewer than maxImages references, every reference in Layers is also in Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Runs = request.Runs || earlier.Runs

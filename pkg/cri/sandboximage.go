@@ -16,8 +16,8 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // The time from the request for a sandbox to the creation of its container is usually shorter than shortStart, unless
-// the runtime pulls the sandbox image. The agent does not query the runtime's images again if two conditions are met:
-// this time was shorter than shortStart, and the agent knows that the sandbox image was already on the node.
+// the runtime pulls the sandbox image. If a sandbox started within shortStart, and the sandbox image is known to have
+// been on the node, the agent does not query the runtime's images.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
@@ -32,8 +32,8 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore reports whether the sandbox image was already on the node before an instant. The image is pinned, so
-// only an administrator removes the image.
+// pulledBefore reports whether the sandbox image was already on the node before an instant. The sandbox image stays on
+// the node, because only an administrator removes a pinned image.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,11 +33,11 @@ type session struct {
 	runtime   string     // name and version, for messages
 	limits    string     // what the runtime cannot report, or empty
 	broken    chan error // capacity 1; isLost drops further errors, because only the first error counts
-	// arrivedBlobs holds the blobs that were complete at the previous query for downloads. It needs no lock, because
-	// sharedDownloads runs only one query at a time.
+	// arrivedBlobs holds the blobs that were complete at the previous query for downloads. arrivedBlobs needs no lock,
+	// because sharedDownloads runs only one query at a time.
 	arrivedBlobs map[digest.Digest]time.Time
 	// receivedBefore holds the received bytes of each image that was being pulled at the previous query for downloads.
-	// Like arrivedBlobs, it needs no lock.
+	// Like arrivedBlobs, receivedBefore needs no lock.
 	receivedBefore map[digest.Digest]*receivedBytes
 }
 

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/podlapse/podlapse/internal/backoff"
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -36,9 +35,11 @@ type Config struct {
 	// Observe receives RuntimeSeen from several workers, and RuntimeSilent from the goroutine in Run. While Observe
 	// blocks, its caller sends no queries. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
-	Report  health.Report
-	Logger  *zap.Logger
-	Now     func() time.Time
+	// Report receives the status of the runtime: whether the Source can query it, and a text for people. Report must
+	// not block, and must be safe for concurrent use.
+	Report func(up bool, detail string)
+	Logger *zap.Logger
+	Now    func() time.Time
 	// Registerer registers the metrics of requests and stores, podlapse_runtime_…. If Registerer is nil, New
 	// registers no metrics.
 	Registerer prometheus.Registerer

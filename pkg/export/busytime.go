@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxBusy is the maximum number of remembered intervals. If there are more intervals, busyTime forgets the oldest
-// interval, because a new pull rarely overlaps it.
+// maxBusy is the maximum number of remembered intervals. If the number of intervals exceeds maxBusy, busyTime forgets
+// the oldest interval, because a new pull rarely overlaps the oldest interval.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.

@@ -43,11 +43,12 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate several phases, one phase gets their total time. "+
-				"The first of these rules that applies decides which one. (1) All phases have the same cause: the "+
-				"first phase. Here, \"kubelet\" and \"runtime\" are one cause. (2) The phases are pull and unpack: "+
-				"\"image_pull\". (3) All phases belong to the setup of the sandbox: \"sandbox_setup\". (4) In all "+
-				"other cases: \"unattributed\", which also has the time without evidence. Has only native buckets.",
+				"metrics are equal. Some phases cannot be separated by the evidence. The first rule "+
+				"that applies decides which phase gets their total time: the first of them if they have the same "+
+				"cause (\"kubelet\" and \"runtime\" are one cause here), \"image_pull\" if they are pull and unpack, "+
+				"\"sandbox_setup\" if they belong to the setup of the sandbox, and \"unattributed\" in all other "+
+				"cases. Time without evidence is also "+
+				"\"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
@@ -67,11 +68,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
-				"start-up that lacks only Events counts only if the missing Events make the time of a pull " +
-				"\"unattributed\". Two kinds of missing evidence do not count: Events that the kubelet drops by " +
-				"design after 25 Events about one pod, and evidence that the container runtime can never report " +
-				"(podlapse_evidence_unreported_total).",
+			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. If a " +
+				"start-up lacks only Events, it counts only if the time of a pull is therefore unknown (phase " +
+				"\"unattributed\"). Does not count Events that the kubelet drops by design after 25 Events about one " +
+				"pod. Does not count evidence that the container runtime can never report: see " +
+				"podlapse_evidence_unreported_total.",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",

@@ -28,8 +28,9 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 				"the creation of the pod.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
-			"Time since a starting pod entered its current phase. The label \"cause\" contains the cause of this "+
-				"phase. Covers only the pods in podlapse_pod_startup_seconds.",
+			"Time since a starting pod entered its current start-up phase, for example image_backoff. The label "+
+				"\"cause\" contains the cause of this phase. Only pods in podlapse_pod_startup_seconds have this "+
+				"series.",
 			[]string{"namespace", "pod", "phase", "cause"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",

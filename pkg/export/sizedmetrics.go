@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sizedMetrics counts the sized pulls (timeline.Pull.Sized). All counters of sizedMetrics cover the same pulls. So the
-// ratio of two counters is correct even if the bytes of other pulls are unknown.
+// sizedMetrics counts the sized pulls (timeline.Pull.Sized). All counters of sizedMetrics cover the same pulls, so the
+// ratio of two of these counters is correct. Pulls whose bytes are unknown are in none of these counters.
 type sizedMetrics struct {
 	pulls, seconds, bytes, unpack *prometheus.CounterVec
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// MaxWorkloads is the maximum number of workloads with their own series. Each of these workloads has at most two
-// series, plus one series for each cause of its start-ups.
+// MaxWorkloads is the maximum number of workloads with their own series. One workload has at most two series, plus one
+// series for each cause of its start-ups.
 const MaxWorkloads = 50
 
 // freeAfter is the time after which an idle workload can lose its series to make room for another workload.

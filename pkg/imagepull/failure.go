@@ -47,9 +47,9 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 
 // failureTable lists, in lower case, the words that identify a failure. The first matching row wins, so specific
 // reasons come before general reasons. An ellipsis matches any text. The words come from containerd 1.6 to 2.4
-// (core/remotes/docker, core/images), CRI-O (containers/image), Go's net, crypto/tls and net/http, the codes of the
-// distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection to the
-// runtime (gRPC over a Unix socket) come first, because they resemble the errors of a registry that closes the
+// (core/remotes/docker, core/images), CRI-O (containers/image), the Go packages net, crypto/tls and net/http, the codes
+// of the distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection to
+// the runtime (gRPC over a Unix socket) come first, because they resemble the errors of a registry that closes the
 // connection.
 //
 // If the runtime responds that a pull was canceled, the pull made no progress: containerd and CRI-O cancel pulls for

@@ -30,9 +30,9 @@ func Outcomes() []Outcome {
 }
 
 // IsPull reports whether an attempt to get an image counts as a pull. The times are the known times of the attempt's
-// milestones: the request, the start and the end of a pull. A zero time is unknown. If the outcome and all times are
-// unknown, the attempt does not count as a pull, because the image might already have been on the node. All lists and
-// sums of pulls use IsPull.
+// milestones: the request, the start and the end of a pull. A zero time means that the time is unknown. If the outcome
+// and all times are unknown, the attempt does not count as a pull, because the image might already have been on the
+// node. All lists and sums of pulls use IsPull.
 func IsPull(outcome Outcome, times ...time.Time) bool {
 	return outcome != OutcomePresent && (outcome != OutcomeUnknown || slices.ContainsFunc(times, isKnown))
 }

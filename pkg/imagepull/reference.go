@@ -3,8 +3,8 @@ package imagepull
 import "github.com/distribution/reference"
 
 // SplitReference splits an image reference in the same way as Kubernetes. The repository includes the registry, for
-// example docker.io/library/busybox. If the reference has no tag, the tag is its digest. If the reference has neither a
-// tag nor a digest, the tag is "latest". Both results are empty if the reference is invalid.
+// example docker.io/library/busybox. If the reference has no tag, the result "tag" is the digest. If the reference has
+// neither a tag nor a digest, the result "tag" is "latest". Both results are empty if the reference is invalid.
 func SplitReference(ref string) (repository, tag string) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

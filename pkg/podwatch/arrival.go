@@ -28,8 +28,8 @@ const (
 const maxContainers = 256
 
 // arrival holds the parts of a pod object that the agent keeps. The agent creates an arrival immediately after it has
-// decoded an object. Without arrivals, the agent would hold all objects of a list in memory: several hundred objects of
-// up to 1.4 MB each. arrival is a runtime.Object, because the reflector requires this type.
+// decoded an object. Without the type arrival, the agent would hold all objects of a list in memory: several hundred
+// objects of up to 1.4 MB each. arrival is a runtime.Object, because the reflector requires this type.
 type arrival struct {
 	*corev1.Pod // only the parts that slimCopy copies
 	converted   timeline.Pod
@@ -38,7 +38,8 @@ type arrival struct {
 	containers  int
 }
 
-// arrive converts an object to an arrival. The arrival does not keep the object in memory.
+// arrive converts an object to an arrival. The arrival does not refer to the object, so the object does not stay in
+// memory.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slimCopy(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {

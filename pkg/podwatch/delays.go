@@ -9,9 +9,9 @@ import (
 )
 
 // Delays is an observer that measures the delay with which the watch delivers changes. The last argument of each method
-// is the time of the delivery. Run calls the methods one at a time on one goroutine, and never for items of a list. The
-// methods must not block. The methods must not keep or change an object. An object contains only the parts that
-// slimCopy copies.
+// is the time of the delivery. Pods.Run calls the methods one at a time on one goroutine, and never for items of a
+// list. The methods must not block. The methods must not keep or change an object. An object contains only the parts
+// that slimCopy copies.
 type Delays interface {
 	// Added receives a pod that is new to the watch.
 	Added(pod *corev1.Pod, at time.Time)

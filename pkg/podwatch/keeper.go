@@ -10,8 +10,8 @@ import (
 // the other methods only on the goroutine of Run, or while Pods holds its lock. The methods must not block.
 type Keeper interface {
 	// Pack converts an object before the type Pods drops most of the object's fields. Pack must not change or keep the
-	// object. The argument "labels" has the format of timeline.Pod.Labels. Later, the type Pods calls the returned
-	// function "keep" if the object is newer than the known object.
+	// object. The argument "labels" has the format of timeline.Pod.Labels. If the object is newer than the known
+	// object, the type Pods later calls the returned function "keep".
 	Pack(pod *corev1.Pod, labels string) (keep func(), err error)
 	// Forget receives the UID of a pod whose object was removed.
 	Forget(uid string)

@@ -12,8 +12,8 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// containsReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that
-// finds no node for the pod sets this reason. The kubelet writes PodScheduled without a reason. The name of the field
+// containsReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler sets a
+// reason if it finds no node for the pod. The kubelet writes PodScheduled without a reason. The name of the field
 // manager does not identify the kubelet: the name can also be k3s or kubelite.
 func containsReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)

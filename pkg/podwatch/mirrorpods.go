@@ -51,12 +51,13 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// If several pods claim the same UID in the runtime, assignUID decides which pod owns this UID. Only the owner receives
-// the evidence from the runtime and the kubelet. An ordinary pod with this UID takes precedence over any mirror. Among
-// mirrors with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different
-// names, the mirror that was created first wins. assignUID returns a copy of the pod. If the pod owns the UID in the
-// runtime, RuntimeUID of the copy is this UID. If another pod owns the UID, RuntimeUID of the copy is the pod's UID in
-// the API server. If the pod takes the UID from a mirror with another name, assignUID calls takeFrom for this mirror.
+// assignUID decides which pod owns a UID in the runtime, if several pods claim the same UID. Only the owner receives
+// the evidence from the runtime and the kubelet. An ordinary pod takes precedence over any mirror that claims the same
+// UID. Among mirrors with the same name, the latest mirror owns the UID, because the kubelet recreates mirrors. Among
+// mirrors with different names, the mirror that was created first owns the UID. assignUID returns a copy of the pod. If
+// the pod owns the UID in the runtime, the field RuntimeUID of the copy contains this UID. If another pod owns the UID,
+// the field RuntimeUID of the copy contains the pod's UID in the API server. If the pod takes the UID from a mirror
+// with another name, assignUID calls takeFrom for this mirror.
 func (s *podStore) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrorOf[pod.UID], now)
@@ -92,7 +93,7 @@ func (s *podStore) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes a mirror from mirrorOf if the mirror owns its UID in the runtime.
+// releaseUID removes the entry in mirrorOf that makes a mirror the owner of a UID in the runtime.
 func (s *podStore) releaseUID(uid string) {
 	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrorOf[pod.RuntimeUID] == uid {
 		delete(s.mirrorOf, pod.RuntimeUID)

@@ -21,9 +21,10 @@ const podTemplateHash = "pod-template-hash"
 // revision.
 const controllerRevisionHash = "controller-revision-hash"
 
-// The name of a CronJob's Job contains a scheduled time. maxJobAge is the maximum time from the scheduled time to the
-// creation of the pod. The limit excludes most other numbers at the end of a name. A Job can create a pod long after
-// the scheduled time, for example because an earlier pod failed. After maxJobAge, OwnerOf returns the Job.
+// The name of a CronJob's Job ends with the scheduled time of the Job. maxJobAge is the maximum time from this
+// scheduled time to the creation of the Job's pod. Because of this limit, OwnerOf mistakes few other numbers at the end
+// of a name for a scheduled time. A Job can create a pod long after the scheduled time, for example because an earlier
+// pod failed. If a Job creates a pod after maxJobAge, OwnerOf returns the Job instead of the CronJob.
 const maxJobAge = 24 * time.Hour
 
 // maxCronJobName is the maximum length of a CronJob's name. The API server refuses longer names.
@@ -31,9 +32,9 @@ const maxCronJobName = 52
 
 // OwnerOf returns a pod's controller. For a pod of a ReplicaSet, OwnerOf returns the Deployment if the label
 // pod-template-hash proves this owner. For a pod of a Job, OwnerOf returns the CronJob if the Job's name contains a
-// scheduled time. OwnerOf uses names because the agent does not read ReplicaSets and Jobs. A Job's name proves nothing:
-// a user can give such a name to any Job. But only the Job's annotations and owner references name the CronJob, and the
-// CronJob controller does not copy them to the pod.
+// scheduled time. OwnerOf uses names because the agent does not read ReplicaSets and Jobs. A scheduled time in a Job's
+// name does not prove that a CronJob created the Job, because a user can give such a name to any Job. But only the
+// Job's annotations and owner references name the CronJob, and the CronJob controller does not copy them to the pod.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -79,8 +80,8 @@ func ownerRevision(pod *corev1.Pod) string {
 }
 
 // cronJobName removes the scheduled time from a Job's name. The CronJob controller appends the scheduled time, in Unix
-// minutes, to the names of its Jobs. The result is false if the controller cannot have created this name shortly before
-// the pod.
+// minutes, to the names of its Jobs. The result is false if the name does not end with a scheduled time, or if this
+// time is more than maxJobAge before the creation of the pod.
 func cronJobName(job *metav1.OwnerReference, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job.Name, '-')
 	if !strings.HasPrefix(job.APIVersion, "batch/") || i <= 0 || i > maxCronJobName {

@@ -88,8 +88,8 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after decoding.
-// For example, 90,000 volumes with 14 bytes each need 23 MB after decoding. The agent never reads more elements,
-// because its other limits, such as maxContainers, are smaller.
+// For example, 90,000 volumes with 14 bytes each need 23 MB after decoding. The agent never reads more than maxElements
+// elements of a list, because its other limits, such as maxContainers, are smaller.
 const maxElements = 512
 
 var (

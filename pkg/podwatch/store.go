@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// podStore is the store that the reflector updates. It converts changes to observations and remembers the latest
+// podStore is the store that the reflector updates. podStore converts changes to observations and remembers the latest
 // observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events of a
 // watch, all on one goroutine. So, unlike the handlers of an informer, podStore knows whether a change comes from a
 // list or from a watch. A Verifier can repair the store from another goroutine.
@@ -27,7 +27,8 @@ type podStore struct {
 	// under their own UIDs.
 	mirrorOf map[string]string
 	// Until the first list, knownBefore holds the UIDs of pods that a previous agent observed. The store does not know
-	// the last states of these pods. So if such a pod still exists, the store passes an observation to Observe.
+	// the last states of the pods in knownBefore. So for each pod in knownBefore that still exists, the store passes an
+	// observation to Observe.
 	knownBefore []string
 	// listed is true after the first list. A pod that first appears after the first list is new.
 	listed bool
@@ -172,8 +173,8 @@ func (s *podStore) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.restarts.countRestarts(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.deletedAt.IsZero() && known.deletedAt.Before(converted.DeletedAt) {
-		// At the end of a deletion, the kubelet sends a second delete request with a grace period of 0. This request
-		// changes the timestamp of the deletion, so keep the first timestamp.
+		// At the end of a deletion, the kubelet sends a second delete request with a grace period of 0. The second
+		// request changes the timestamp of the deletion, so keep the first timestamp.
 		converted.DeletedAt = known.deletedAt
 	}
 	digest, valid := digestOf(converted)

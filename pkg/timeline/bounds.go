@@ -48,8 +48,8 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether all known times of the milestone are on the control plane's clock. The arrival time of
-// the pod object does not count.
+// ofControlPlane reports whether all known times of the milestone are on the control plane's clock. ofControlPlane
+// ignores the arrival time of the pod object.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
@@ -117,7 +117,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 }
 
 // firstNotBefore returns the index of the first bound whose key is not before the key k. A fold calls this method more
-// often than any other. It has its own loop, because a search with a callback costs twice as much.
+// often than any other. firstNotBefore contains its own binary search, because a search with a callback costs twice as
+// much.
 func (bs bounds) firstNotBefore(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -144,8 +145,8 @@ type milestoneConflict struct {
 	detail string
 }
 
-// capAt cuts every interval at the instant "now", because a reported milestone cannot be in the future. There is one
-// exception: the kubelet can send an Event just before the milestone. So capAt does not cut an interval that begins at
+// capAt cuts intervals at the instant "now", because a reported milestone cannot be in the future. The kubelet can send
+// an Event just before the milestone that the Event reports. Therefore, capAt does not cut an interval that begins at
 // the time of an Event and is at most eventSlack long. capAt returns true if at least one interval originally ended at
 // the instant "now" or later.
 func (bs bounds) capAt(now instant) (cut bool) {
@@ -207,9 +208,10 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// A constraint's bias means that the true instant is probably near one end of the constraint's interval. The
-		// bound takes this bias only if the bound's interval has the same end. For biasLatest, there is a tolerance:
-		// the bound's interval can end earlier than the constraint's interval, by less than liveSlack. If the biases of
-		// several constraints are possible, the bound takes the bias of the most trusted constraint.
+		// bound takes a constraint's bias only if this end of the constraint's interval is also an end of the bound's
+		// interval. With biasLatest, the bound's interval can end slightly earlier than the constraint's interval (by
+		// less than liveSlack). If the biases of several constraints are possible, the bound takes the bias of the most
+		// trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

@@ -2,10 +2,10 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the timeline from the latest fold. It is valid only until the evidence changes. While only the
-// length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs ten
-// times as much as extending the phase. After the restart of a node with many pods, clients request the current phase
-// of each pod every few seconds.
+// cachedTimeline is the timeline from the latest fold. A cachedTimeline is valid only until the evidence changes. While
+// only the length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold
+// costs ten times as much as extending the phase. After the restart of a node with many pods, clients request the
+// current phase of each pod every few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold

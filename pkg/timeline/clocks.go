@@ -56,7 +56,7 @@ type skewLimit struct {
 	bound time.Duration // the limit of the skew
 }
 
-// Observe adds the clock readings that an observation contains. Most observations contain no reading.
+// Observe adds the clock readings that an observation contains. Most observations contain no clock reading.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
@@ -68,8 +68,8 @@ func (c *Clocks) Observe(o Observation) {
 			c.addLowerLimit(skewLimit{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
-		// The binding happens before the agent first sees the pod. A later observation of the pod gives only a weaker
-		// limit of the skew.
+		// The binding happens before the agent first sees the pod. A later observation of the pod would give only a
+		// weaker limit of the skew.
 		if !o.Live || !o.Pod.AcknowledgedAt.IsZero() || !o.Pod.ReadAt.IsZero() {
 			return
 		}
@@ -116,8 +116,9 @@ func keepBest(limits []skewLimit, limit skewLimit, better func(a, b time.Duratio
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
-// readings. In this case, Skew finds the list with the oldest reading: the lower limits or the upper limits. Skew drops
-// the older half of this list, and tries again. If too few readings remain, Skew returns the zero Skew.
+// readings. If readings contradict each other, Skew drops the older half of the lower limits or of the upper limits,
+// depending on which list has the oldest reading, and tries again. If too few readings remain, Skew returns the zero
+// Skew.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minLimits && len(most) >= minLimits {

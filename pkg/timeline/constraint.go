@@ -16,12 +16,13 @@ const (
 	// cores, a response was delayed by 105 ms.
 	responseDelay = instant(250 * time.Millisecond)
 	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
-	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
-	// interval, the end of the interval is the best estimate.
+	// seconds gives an interval of one second. If an observation arrives at most liveSlack after the end of its
+	// timestamp's interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
 	// step, without responseDelay. The duration of a pull includes the kubelet's request for the image's size. If a
-	// duration includes the wait in the pull queue, its measurement starts shortly after the Pulling Event.
+	// duration in a message includes the wait in the pull queue, the kubelet measures this duration from shortly after
+	// the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 

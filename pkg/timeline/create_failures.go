@@ -8,9 +8,10 @@ import (
 )
 
 // configErrors lists parts of the kubelet's messages about errors in a container's configuration. The reason
-// CreateContainerConfigError alone is not sufficient, because the kubelet also uses this reason if a volume is wrong, a
-// device plugin or the API server fails, or the disk is full. See generateContainerConfig in pkg/kubelet/kuberuntime,
-// makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
+// CreateContainerConfigError does not prove a wrong configuration, because the kubelet also uses this reason for other
+// problems, for example a wrong volume, a failed device plugin, a failed API server, or a full disk. See
+// generateContainerConfig in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go
+// in Kubernetes.
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
@@ -101,8 +102,8 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container's wait after a refusal. It applies to a refusal whose error
-// does not prove that the configuration is wrong.
+// alsoNotConfig lists the possible phases of a container's wait after a refusal. alsoNotConfig is for refusals whose
+// error does not prove that the configuration is wrong.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
@@ -182,10 +183,11 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 }
 
 // isFirstAttempt reports whether an Event certainly concerns the kubelet's first attempt to create a container. The
-// result is true if the kubelet cannot have begun work on the container long before the Event. For example, the result
-// is true if the pod is new. The result is also true if the Event directly follows one of these steps: the start of the
-// first sandbox, the start of an earlier container, or the end of an init container. If the kubelet might have begun
-// its work long before the Event, the result is false, because the Event about the first attempt might have expired.
+// result is true if the kubelet certainly began its work on the container only shortly before the Event. For example,
+// the result is true if the pod is new. The result is also true if the Event directly follows one of these steps: the
+// start of the first sandbox, the start of an earlier container, or the end of an init container. If the kubelet might
+// have begun its work long before the Event, the result is false, because the Event about the first attempt might have
+// expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -278,12 +280,12 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints derives the time of the first failure to create a container. It uses the time of the Pulled
-// Event, because the kubelet creates the container immediately after it pulls or finds the image (startContainer in
-// pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
-// The cause of the failure can disappear before the kubelet reports the failure. createFailureConstraints ignores the
-// Event if the status arrives later than the kubelet's next retry, because such a delay means that the kubelet was
-// stopped or lacked CPU.
+// createFailureConstraints derives the time of the first failure to create a container. createFailureConstraints uses
+// the time of the Pulled Event, because the kubelet creates the container immediately after it pulls or finds the image
+// (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
+// processes the pod again. The cause of the failure can disappear before the kubelet reports the failure.
+// createFailureConstraints ignores the Event if the status arrives later than the kubelet's next retry, because such a
+// delay means that the kubelet was stopped or lacked CPU.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

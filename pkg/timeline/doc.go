@@ -1,7 +1,7 @@
 // Package timeline is the pure core of podlapse. The package converts observations about one pod into evidence for the
 // milestones of the pod's start-up. Then the package folds the evidence into phases. The phases cover the time from the
-// creation of the pod until the pod is settled, without gaps. The package also lists missing evidence that the sources
-// can still provide.
+// creation of the pod until the start-up is over, without gaps. The package also lists missing evidence that the
+// sources can still provide.
 //
 // The package does no I/O, starts no goroutine and reads no clock. Callers pass the time as an argument. In the running
 // agent, package reconcile holds the evidence of all pods and calls this package from only one goroutine. A Timeline is
@@ -20,7 +20,8 @@
 //	cause        the party that is responsible for a phase
 //	timeline     milestones, phases, pulls and causes of one pod: a pure function of its evidence
 //	request      a message that asks a source for evidence that the timeline lacks
-//	settled      the start-up is over: ready, succeeded, failed, deleted or given up
+//	over         the pod is ready, succeeded, failed or deleted, or the agent gave up on the pod
+//	settled      the start-up is over, and the agent expects no more evidence about it
 //	attempt      one try of a step that can be repeated: a pull, a container run
 //
 // # Time

@@ -44,9 +44,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 }
 
 // keepUnreported replaces the observed pod with a new pod that contains only the ephemeral containers whose pulls the
-// agent still has to report. In the new pod, these containers are main containers. The new pod has the phase Pending
-// until all its containers have started, and then Succeeded. So the code for the pulls of a start-up can also handle
-// the pulls of ephemeral containers.
+// agent still has to report. In the new pod, the ephemeral containers are main containers. The new pod has the phase
+// Pending until all its containers have started, and then Succeeded. So the code for the pulls of a start-up can also
+// handle the pulls of ephemeral containers.
 func (d *EphemeralEvidence) keepUnreported(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
@@ -63,8 +63,8 @@ func (d *EphemeralEvidence) keepUnreported(o PodSeen) PodSeen {
 	return o
 }
 
-// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out. The Events of these
-// runs also count toward the kubelet's limit of Events for each pod.
+// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out. The kubelet limits
+// the number of Events of each pod, and this limit also counts the Events about the other containers.
 func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
 	for i := range o.Pod.Containers {
 		c := &o.Pod.Containers[i]
@@ -95,8 +95,8 @@ func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Sett
 // Pod returns the pod from the latest PodSeen, with only the ephemeral containers that the evidence covers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all known ephemeral containers. After the current pulls are settled, the agent does not
-// report pulls for these containers again.
+// Over returns the names of all known ephemeral containers. After the current pulls are settled, the caller passes
+// these names to NewEphemeralEvidence, so that the agent does not report the pulls of these containers again.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {

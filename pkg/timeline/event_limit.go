@@ -54,7 +54,7 @@ func (e *Evidence) countEvent(o EventSeen) {
 }
 
 // receivedEvents returns the number of received Events. The result "starts" is the number of Created and Started
-// Events. The result "others" is the number of Events with other reasons.
+// Events. The result "others" is the number of all other Events.
 func (e *Evidence) receivedEvents() (others, starts int) {
 	for _, event := range e.countedEvents {
 		switch event.reason {
@@ -73,7 +73,7 @@ func (e *Evidence) watchesEvents() bool {
 }
 
 // eventLimitReached reports whether the kubelet's client might have dropped Events about the pod. An Event watch can
-// leave out the Created and Started Events, so the function also counts two Events for each possible run.
+// leave out the Created and Started Events, so eventLimitReached also counts two Events for each possible run.
 func (e *Evidence) eventLimitReached() bool {
 	others, starts := e.receivedEvents()
 	if others+starts >= spamLimit {
@@ -107,7 +107,7 @@ func (e *Evidence) imageChecks() (checks int) {
 
 // eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. Each run of a
 // container proves that the kubelet created two Events about the run: Created and Started. Runs from before the Event
-// watch do not count, because the client's limit recovers with time.
+// watch prove nothing: the client's limit recovers with time, so the client might be able to send Events again.
 func (e *Evidence) eventLimitProven() bool {
 	others, starts := e.receivedEvents()
 	runs := 0
@@ -121,8 +121,8 @@ func (e *Evidence) eventLimitProven() bool {
 }
 
 // possibleRuns returns the highest possible number of a container's runs so far. After a Pulled Event, the result is at
-// least 1, because the kubelet might have started the container before any source reports the run. A container that the
-// kubelet failed to create is an exception.
+// least 1, because the kubelet might have started the container before any source reports the run. But if the kubelet
+// failed to create the container, a Pulled Event does not increase the result.
 func (e *Evidence) possibleRuns(index int16) int {
 	c := &e.containers[index]
 	runs := c.runs

@@ -18,8 +18,8 @@ const (
 // EventMessage is the text of a kubelet Event about the pod. If an Event repeats, the timeline contains its text only
 // once.
 type EventMessage struct {
-	// At is the time of the Event's first occurrence, measured by the kubelet's clock. If the Event's name contains
-	// this time, At is exact. Otherwise, At is truncated to seconds.
+	// At is the time of the Event's first occurrence, measured by the kubelet's clock. At is exact if the Event's name
+	// contains the time, and otherwise truncated to seconds.
 	At        time.Time
 	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount

@@ -37,15 +37,16 @@ type Scope struct {
 	// Since. The reported start-ups include start-ups that ended while the agent or the API server was unavailable. If
 	// Since is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
-	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process.
-	// After ResumedAt, the agent waits again for overdue evidence, because it could not request this evidence while it
-	// was not running. If ResumedAt is zero, the agent started without state.
+	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process. The
+	// wait for overdue evidence begins again at ResumedAt, because an agent that is not running requests no evidence.
+	// If ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
 // Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The
-// observations can arrive in any order, and repeatedly. The order matters only if a pod exceeds the limit of container
-// or image names: Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
+// observations can arrive in any order, and repeatedly. The order of the observations matters only if a pod exceeds the
+// limit of container or image names: Evidence keeps the first names that arrive. Evidence is not safe for concurrent
+// use.
 type Evidence struct {
 	scope Scope
 
@@ -75,7 +76,7 @@ type Evidence struct {
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	lastEventAt      instant    // the latest possible time of the latest Event
-	watchFirstSince  instant    // the first watch can lack Events older than this; zero if no Events are missing
+	watchFirstSince  instant    // the first watch can lack Events before this instant; zero if no Events are missing
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none
@@ -92,7 +93,7 @@ type Evidence struct {
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// with returns the set with the attempt added. Attempts with a number above 63 do not change the set.
+// with returns the set plus the given attempt. Attempts with a number above 63 do not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -122,7 +123,7 @@ type containerEvidence struct {
 	image    string      // the latest image reference that registryOf parsed
 	registry string      // the registry of the image in the field "image"
 	pulled   pulledEvent // the first Event that reports that the image is present
-	// laterPulled holds the later Events that also report a present image, in order of time.
+	// laterPulled holds all other Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
 	// The list "requested" holds the times at which the kubelet first requested a pull, according to Events. The list
@@ -152,7 +153,8 @@ type containerEvidence struct {
 	// refusalsDiffer is true if the Events about refusals report different errors.
 	refusalsDiffer bool
 	// misconfiguredAt is the time of the latest refusal whose error proves that the container's configuration is wrong.
-	// otherRefusalAt is the time of the latest refusal with any other error. Zero means that there was no such refusal.
+	// otherRefusalAt is the time of the latest refusal with any other error. A zero instant means that there was no
+	// refusal of this kind.
 	misconfiguredAt, otherRefusalAt instant
 	failedChecks                    refusals // Events about failed checks of the image, before a pull
 	runs                            int      // the highest number of runs that a status reports

@@ -8,9 +8,9 @@ import (
 )
 
 // applyStatus adds the facts from the status of one container. The kubelet lists the runtime's containers to detect
-// starts and exits, so the kubelet detects a start or an exit up to a second late. The arrival of the status is
-// therefore only an upper bound for starts and exits. The kubelet runs probes itself and reports their results without
-// delay.
+// starts and exits, so the kubelet detects a start or an exit up to a second late. The arrival time of a status is only
+// an upper bound of the time when a container started or exited. The kubelet runs probes itself and reports their
+// results without delay.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -88,7 +88,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	// If the pod is being deleted, a status without a failed pull is not a sign that the kubelet restarted.
+	// A status without a failed pull is a sign that the kubelet restarted, except while the pod is being deleted.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0

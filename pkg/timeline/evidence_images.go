@@ -61,7 +61,7 @@ func (e *Evidence) applyImage(queriedAt time.Time, image Image, beforeSandbox bo
 }
 
 // isBefore reports whether this response comes before another response about the same image. The response to the
-// earlier request comes first. If both requests have the same time, compareImages decides the order.
+// earlier request comes first. If the agent requested both responses at the same time, compareImages decides the order.
 func (a *imageResponse) isBefore(queriedAt time.Time, image *Image) bool {
 	return cmp.Or(a.queriedAt.Compare(queriedAt), compareImages(&a.Image, image)) < 0
 }

@@ -172,7 +172,8 @@ func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() 
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
 // unknown. If the kubelet's attempts continued without a gap until the Event's latest occurrence, the result is the
-// time of the attempt after the latest occurrence. Otherwise, the result is the time of the first attempt after o.
+// time of the attempt after the latest occurrence. If the attempts had a gap, the result is the time of the first
+// attempt after o.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -249,8 +250,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue returns the latest possible time of the kubelet's next request for a sandbox, or maxInstant if unknown.
-// Another obstacle can delay this request further.
+// retryDue returns the latest possible time of the kubelet's next request for a sandbox, or maxInstant if unknown. If
+// another obstacle follows, the kubelet's request can be even later.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

@@ -44,7 +44,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 			}
 		case "PodReadyToStartContainers":
 			// Kubelets before 1.36 can delay PodReadyToStartContainers until after the image pulls. So the arrival of
-			// this condition is only an upper bound for the start of the sandbox.
+			// PodReadyToStartContainers is only an upper bound for the start of the sandbox.
 			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)

@@ -160,9 +160,9 @@ func (r refuter) reasonToRefute(p pulledEvent) string {
 
 // absentUntil returns the time until which a container's image was absent, according to the runtime. If the runtime's
 // latest response does not contain the image, the result is the time when the agent requested this response. If the
-// latest response contains the image, the result is the image's first timestamp. Without this timestamp, the result is
-// the time of the first request. absentUntil returns minInstant if the runtime's responses show no absence, or if the
-// kubelet used the image before the absence ended.
+// latest response contains the image, the result is the image's first timestamp. If the image has no such timestamp,
+// the result is the time when the agent first requested the image's state. absentUntil returns minInstant if the
+// runtime's responses show no absence, or if the kubelet used the image before the absence ended.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

@@ -8,8 +8,9 @@ type watchPoint struct {
 	at    instant
 }
 
-// isAfter reports whether this point is later than another point. It compares the field Order, because somebody might
-// have set the agent's clock back between the two points. If a point has no Order, isAfter compares the times.
+// isAfter reports whether this point is later than another point. isAfter compares the field Order and not the times,
+// because the agent's clock might have been set back between the two points. If a point has no Order, isAfter compares
+// the times.
 func (p watchPoint) isAfter(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
@@ -61,8 +62,8 @@ func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 }
 
 // eventsMissedUntil returns the start of the period that the latest Event watch covers. The agent might have missed
-// earlier Events. eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup,
-// because the kubelet creates no Event about a pod before its pickup.
+// Events from before this period. eventsMissedUntil returns zero if the watch has delivered all Events since the
+// kubelet's pickup, because the kubelet creates no Event about a pod before its pickup.
 func (e *Evidence) eventsMissedUntil() instant {
 	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
 		return 0

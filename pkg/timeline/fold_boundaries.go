@@ -17,9 +17,9 @@ type boundary struct {
 }
 
 // boundaries returns the known boundaries from scheduling to readiness, in order of time. Each boundary takes its
-// phases from the chain that contains the boundary's milestone. So if the kubelet works on one container during another
-// container's back-off, the path shows the work. If a container ends while the kubelet works on another container, the
-// end is not a boundary, because the kubelet finishes the work on the other container first.
+// phases from the chain that contains the boundary's milestone. If the kubelet works on one container during another
+// container's back-off, the phases show this work, and not the back-off. If a container ends while the kubelet works on
+// another container, the end is not a boundary, because the kubelet finishes the work on the other container first.
 func (f *fold) boundaries() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -93,16 +93,16 @@ func (f *fold) isOfMainContainer(b *boundary) bool {
 }
 
 // awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until the
-// probe succeeds, the kubelet does not work on later containers. So if a known milestone shows work on a later
-// container, the agent missed the success of the probe.
+// probe succeeds, the kubelet does not work on later containers. If a known milestone shows that the kubelet worked on
+// a later container, the sidecar's startup probe had succeeded, but the agent missed the success.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
 	})
 }
 
-// isFirst reports whether the boundary is the first known milestone of its chain. The step that such a boundary ends
-// has no known beginning.
+// isFirst reports whether the boundary is the first known milestone of its chain. No evidence shows when the step
+// before the first known milestone began.
 func (b boundary) isFirst() bool { return b.from == minInstant }
 
 // needsNoKubelet reports whether the boundary ends a step that happens without the kubelet.
@@ -127,7 +127,8 @@ func (b boundary) isDuringOtherWork(all []boundary) bool {
 }
 
 // isProbeBeforeMain reports whether a probe of a restarted sidecar succeeded while at least one main container had not
-// started yet. The kubelet starts the main containers without waiting for this probe.
+// started yet. After a sidecar restarts, the kubelet starts the main containers without waiting for the sidecar's
+// probe.
 func (f *fold) isProbeBeforeMain(b *boundary) bool {
 	return b.concurrent && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.Name == b.container
@@ -140,8 +141,8 @@ func (f *fold) isProbeBeforeMain(b *boundary) bool {
 
 // nextMainBeganBeforeRestart reports whether the kubelet began to work on one of the following main containers between
 // two runs of the boundary's container: after the first run had ended, and before the second run began. The kubelet
-// starts all main containers in one pass, one after the other, and does not wait until a container exits. But the
-// kubelet waits for a post-start hook, so nextMainBeganBeforeRestart returns false for a container with such a hook.
+// starts all main containers in one pass, one after the other, and does not wait until a container exits. The kubelet
+// waits for a post-start hook, so nextMainBeganBeforeRestart returns false for a container with a post-start hook.
 func (f *fold) nextMainBeganBeforeRestart(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.isOfMainContainer(b) {
 		return false

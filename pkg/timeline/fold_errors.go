@@ -15,8 +15,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
-		// The kubelet reports two durations of a pull: with and without the wait in the queue. Both durations include
-		// the delay of the runtime's response, so the wait, which is their difference, does not include this delay.
+		// The kubelet reports two durations of a pull: with and without the wait in the queue. Both reported durations
+		// include the delay of the runtime's response, so their difference, which is the wait in the queue, does not
+		// include the delay.
 		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
 		if to.key.milestone == MilestonePullStarted {
 			reported, delay = message.Waiting-message.Pull, durationSlack
@@ -28,13 +29,13 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 
 // credentialTime returns the part of a pull's measured duration that a credential plugin might have used. Kubelets up
 // to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The credential plugin ends before
-// the image's manifest arrives.
+// the image's manifest arrives. If the image was pulled more than once, the manifest can belong to another pull.
 func (f *fold) credentialTime(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
 	}
 	began, until := from.estimate(), to.estimate()
-	if image := f.pulledImage(f.name(from.key)); image != nil && image.withLayers != nil {
+	if image := f.pulledImage(f.name(from.key)); image != nil && image.withLayers != nil && image.pulledOnce() {
 		if resolved := at(image.withLayers.ResolvedAt); !image.withLayers.ResolvedAt.IsZero() && resolved > began {
 			until = min(until, resolved)
 		}
@@ -97,8 +98,8 @@ func (f *fold) slowestStart() time.Duration {
 //   - a phase that can contain work of both the kubelet and the runtime
 //   - a wait of the kubelet that ends when the runtime has created a container
 //   - PhaseContainerCreate: its cause is the runtime, but the phase begins with work of the kubelet
-//   - the runtime's work on a sandbox before and after the work of the network plugin. This work takes less time than
-//     the step from MilestoneNetworkReady to MilestoneSandboxRunning.
+//   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
+//     time than the step from MilestoneNetworkReady to MilestoneSandboxRunning.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -125,8 +126,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhasePostStartHook:
-		// No source reports when the hook returned. After a restart, the kubelet does not wait for the hook again. So
-		// the kubelet might have been stopped for a part of this time. After the hook, the kubelet can look up registry
+		// No source reports when the hook returned. A restarted kubelet does not wait for the hook again, so the phase
+		// can include time in which the kubelet was stopped. After the hook, the kubelet can look up registry
 		// credentials for the next container.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
@@ -146,8 +147,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// A part of the duration, at least podRetryLeast, is the kubelet's wait before the failed attempt. The
-		// remaining duration can contain other steps of the attempt, so it counts as the error bound.
+		// The phase includes the kubelet's wait before the failed attempt, which takes at least podRetryLeast. The rest
+		// of the phase can include other steps of the failed attempt, so the rest counts as the error bound.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.maxKubeletAbsence(begin) + f.otherCauseBeforeFailedSandbox(end)
@@ -175,8 +176,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// mountsVolumes reports whether the kubelet mounted the pod's volumes during the phase s. The milestone "end" ends this
-// phase.
+// mountsVolumes reports whether the kubelet mounted the pod's volumes during the phase s. The argument "end" is the
+// milestone at the end of the phase.
 func mountsVolumes(s Span, end milestoneKey) bool {
 	return end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes ||
 		s.Phase == PhaseSandboxSetup && slices.Contains(s.MergedWith, PhaseVolumes)
@@ -194,8 +195,8 @@ func (f *fold) undatedSandboxWork(end milestoneKey) time.Duration {
 
 // missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
 // have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
-// The kubelet doubles its wait after each failure. So the wait after a failure is at most the sum of all earlier waits,
-// plus the first wait.
+// The kubelet doubles its wait after each failure, so each wait is at most the first wait plus the sum of all earlier
+// waits.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -227,7 +228,7 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 
 // otherCauseAfterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time
 // that can have another cause. After a failed sandbox, the kubelet waits at least podRetryLeast before its next
-// attempt. During the rest of the time to the milestone, the kubelet might have been stopped.
+// attempt. For the rest of the time until the milestone, the kubelet might have been stopped.
 func otherCauseAfterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandboxFailed:
@@ -285,8 +286,8 @@ func (f *fold) timeBeyondWaits(h *obstacleEvent) time.Duration {
 }
 
 // timeBeyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result
-// is the duration of this phase, minus the kubelet's minimum waits between its attempts. If the phase is still open, or
-// if no milestone of this container ended the phase, the result is only the time after refusalDue.
+// is the duration of the phase, minus the kubelet's minimum waits between its attempts. If no milestone of the
+// container has ended the phase, the result is only the time after refusalDue.
 func (f *fold) timeBeyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -310,9 +311,9 @@ func (f *fold) otherRefusalDelay(begin milestoneKey) time.Duration {
 
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
-// the whole pod every five minutes. refusalDue considers this limit only if the evidence proves that the pod has
-// reached it. Without this proof, refusalDue ignores the limit, because a result that is too late could hide that the
-// kubelet was stopped. refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
+// the whole pod every five minutes. refusalDue considers the limit of Events only if the evidence proves that the pod
+// has reached the limit. Without a proof, the additional five minutes could hide that the kubelet was stopped.
+// refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant
@@ -328,8 +329,7 @@ func (f *fold) refusalDue(from *bound) instant {
 }
 
 // lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The
-// result "beyond" is the time from the first refusal to this attempt, minus the kubelet's minimum waits between its
-// attempts.
+// result "beyond" is the time from the first refusal to "last", minus the kubelet's minimum waits between its attempts.
 func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
 	c := &f.e.containers[from.key.container]
 	refused := c.refused
@@ -340,8 +340,8 @@ func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.D
 		return from.latest, 0
 	}
 	last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-	// The count of an older Event includes failures from before the phase, so it does not show how many waits to
-	// subtract.
+	// If the Event is older than the phase, the Event's count includes earlier failures, so the number of waits in the
+	// phase is unknown.
 	if refused.first.latest >= from.earliest-instant(firstCheck) {
 		beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 	}

@@ -12,10 +12,11 @@ func (f *fold) waitForWork(c *Container) step {
 }
 
 // endsOwnHook reports whether the steps of a container show the end of the container's post-start hook. The kubelet
-// writes the status of a sidecar after the hook. If the sidecar has a startup probe, the kubelet continues with the
-// next container after the success of this probe. If the sidecar has no startup probe, the kubelet first writes this
-// status, and then continues with the next container (computeInitContainerActions in pkg/kubelet/kuberuntime). Main
-// containers have no status until the kubelet has worked on all of them.
+// writes the status of a sidecar after the sidecar's post-start hook. If the sidecar has a startup probe, the kubelet
+// continues with the next container after the success of this probe. If the sidecar has no startup probe, the kubelet
+// writes the status of the sidecar before it continues with the next container (computeInitContainerActions in
+// pkg/kubelet/kuberuntime). The kubelet writes the status of main containers only after its work on all main
+// containers.
 func (f *fold) endsOwnHook(c *Container) bool {
 	switch {
 	case f.isLast(c):
@@ -30,9 +31,9 @@ func (f *fold) endsOwnHook(c *Container) bool {
 }
 
 // withCredentialLookup adds the phase kubelet_sync to a wait for a post-start hook. The argument "wait" ends when the
-// kubelet requests a pull or finds the image on the node. Before this time, the kubelet can look up the registry
-// credentials, and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source
-// reports when the kubelet begins the lookup, so the wait for the hook can also contain the lookup.
+// kubelet requests a pull or finds the image on the node. Before the end of "wait", the kubelet can look up the
+// registry credentials, and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No
+// source reports when the kubelet begins the lookup, so the wait for the hook can also contain the lookup.
 func withCredentialLookup(wait step) step {
 	if wait.phase == PhasePostStartHook {
 		wait.also = alsoKubeletSync
@@ -44,10 +45,10 @@ func withCredentialLookup(wait step) step {
 // By default, kubelets since version 1.35 check whether a pod has access to an image that is already on the node, and
 // report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
 // image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
-// MustAttemptImagePull). After such a pull, another pod has access to the image only if the pod has the same Secret, or
-// if a credential plugin returns credentials for the pod's service account. No source reports with which credentials
-// the kubelet pulled the image. Without an Event about the image, the Events about the pod's other images show whether
-// the kubelet checks images.
+// MustAttemptImagePull). If the kubelet pulled the image with credentials, another pod has access to the image only if
+// this pod has the same Secret, or if a credential plugin returns credentials for the pod's service account. No source
+// reports with which credentials the kubelet pulled the image. Without an Event about the image, the Events about the
+// pod's other images show whether the kubelet checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked

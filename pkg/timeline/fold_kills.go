@@ -20,7 +20,7 @@ func (f *fold) runEndStep(c *Container, end step) step {
 		end.also = alsoSandboxLost // the kubelet might have stopped the run when it replaced the sandbox
 	case c.Kind == KindInit:
 	case known && code != 0 && (!killed || explained) && code != codeUnknown:
-		// The run failed, either before the loss of the sandbox or because the kubelet stopped it.
+		// The run failed either before the loss of the sandbox, or because the kubelet stopped the run.
 		end.phase, end.also = PhaseSandboxLost, []Phase{end.phase}
 	default:
 		end.phase = PhaseSandboxLost
@@ -57,9 +57,9 @@ func (f *fold) classifyKill(c *Container, attempt uint16) (killed, explained boo
 	return killed, explained
 }
 
-// undatedKill reports whether SIGKILL or SIGTERM ended the container's run in the phase s. After such a signal, the
-// phase can have a cause other than s.Cause: somebody might have killed the container, even if a probe, a hook or the
-// container's memory limit can also explain the kill.
+// undatedKill reports whether SIGKILL or SIGTERM ended the container's run in the phase s. In a phase with such a kill,
+// the cause can differ from s.Cause. A probe, a hook or the container's memory limit can explain the kill, but somebody
+// might also have killed the container.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false

@@ -6,8 +6,8 @@ import (
 )
 
 // crashLoop is the waiting reason in the status of a container in back-off. The kubelet does not set CrashLoopBackOff
-// at the end of a run, but at its next attempt to start the container. Until this attempt, the status shows only that
-// the last run ended.
+// at the end of a run, but at its next attempt to start the container. Until the kubelet's next attempt, the status
+// shows only that the last run ended.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
@@ -18,8 +18,8 @@ type phaseCandidates struct {
 }
 
 // openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
-// after the last known step in the chain of the first unfinished container. If the kubelet works on a main container
-// while another container waits for its next run, the result contains the work and not the wait, as in the result of
+// after the last known step of the first container whose steps are not all known. If the kubelet works on a main
+// container while another container waits for its next run, the result contains the work and not the wait: see
 // boundaries. A run that ended after the instant "until" counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
@@ -100,9 +100,9 @@ func (f *fold) blocksLater(i int) bool {
 		})
 }
 
-// withLaterWork returns the possible phases if the kubelet works on a later main container. The kubelet starts main
-// containers one after the other. So if the kubelet works on a later container, it has already created or refused the
-// earlier container, even if the evidence shows neither.
+// withLaterWork returns the possible phases if the kubelet works on a main container after container i. The kubelet
+// starts main containers one after the other. So work on a later container shows that the kubelet has already created
+// or refused container i, even if no other evidence shows this.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)
@@ -209,8 +209,8 @@ func (w *phaseCandidates) add(phases ...Phase) {
 
 // reportedOnlyAfter reports whether the first milestone becomes known only after the second milestone has happened.
 // While both milestones are unknown, the pod can be before the first milestone or between the two milestones. For
-// example, the runtime reports the beginning of a sandbox only when the sandbox runs. Another example is a pull: the
-// agent learns its start only from the runtime's response at the end of the pull.
+// example, the runtime reports the beginning of a sandbox only when the sandbox runs. Similarly, the agent learns the
+// start of a pull only from the runtime's response at the end of the pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:
@@ -233,8 +233,8 @@ func (f *fold) willRestart(c *Container) bool {
 	return known && !c.RestartsNever && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
 }
 
-// endedForGood reports whether a container has ended and the kubelet will not start it again. A pod with such a
-// container does not become ready.
+// endedForGood reports whether a container has ended and the kubelet will not start it again. A pod does not become
+// ready if one of its containers has ended for good.
 func (f *fold) endedForGood(c *Container) bool {
 	return c.State == StateTerminated && !f.willRestart(c)
 }

@@ -14,8 +14,8 @@ const maxTighteningRounds = 8
 type sequence []*bound
 
 // milestonesInOrder returns the known milestones in the order of the kubelet's work: the pod's steps, each init
-// container, the main containers, readiness. Main containers have no order among themselves, because the kubelet
-// continues with the next container after a failure.
+// container, the main containers, readiness. Main containers have no order among themselves, because the kubelet starts
+// the next main container even if one fails.
 func (f *fold) milestonesInOrder() []sequence {
 	gate := f.knownMilestones(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -82,10 +82,10 @@ func (f *fold) knownMilestones(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns how many steps of a container happen before the kubelet works on the next container. For an init
-// container, these are the steps until the end of its first successful run. For a sidecar, these are the steps before
-// its first run ended. The step "started" can be missing, because the agent might have missed the status that reports
-// the first run as started. In all other cases, firstSuccess returns the number of all steps.
+// firstSuccess returns how many steps of a container happen before the kubelet works on the next container. By default,
+// firstSuccess counts all steps. For an init container, firstSuccess counts the steps until the end of the first
+// successful run. For a sidecar, firstSuccess counts the steps before the end of the first run. The step "started" can
+// be missing, because the agent might have missed the status that reports the first run as started.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
@@ -129,10 +129,10 @@ func (f *fold) failureConstraints() []constraint {
 }
 
 // startConstraints returns an upper limit for the start of each sidecar: the kubelet creates the next containers only
-// after the sidecar has started. The fold needs this limit only if no status reported that the sidecar's first run had
-// started. A later status can report the start of a later run, but the next containers did not wait for a later run. If
-// the sidecar's second run began before this limit, the limit can apply to either run, so startConstraints returns no
-// limit for this sidecar.
+// after the sidecar has started. The fold needs the upper limit only if no status reported the start of the sidecar's
+// first run. A status can also report the start of a second run, but the next containers wait only for the first run.
+// If the sidecar's second run began before the upper limit, the limit can apply to either run, so startConstraints
+// returns no limit for the sidecar.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -158,7 +158,7 @@ func (f *fold) startConstraints() (all []constraint) {
 
 // onlyFirstRun reports whether only the first run of a container began before the instant "by". If no evidence shows
 // when a run's container was created, onlyFirstRun uses the start of the run instead. The kubelet does no other work
-// between the creation and the start.
+// between a container's creation and the start of its run.
 func (f *fold) onlyFirstRun(index int16, by instant) (began bool) {
 	if by == maxInstant {
 		return false
@@ -218,9 +218,9 @@ func tighten(sequences []sequence) []milestoneConflict {
 }
 
 // relaxControlPlane handles a control plane timestamp that must be earlier than a milestone of the node, but is later.
-// In this case, the clocks of the node and of the control plane differ. relaxControlPlane replaces the interval of the
-// control plane timestamp. The new interval ends when the interval of the node's milestone ends. Its length is the time
-// between the new end and the old end.
+// Such a timestamp shows that the clocks of the node and of the control plane differ. relaxControlPlane moves the end
+// of the timestamp's interval back to the end of the milestone's interval. The new interval is as long as the distance
+// by which its end moved.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -255,8 +255,8 @@ func (s sequence) narrowBounds() (changed bool, broken []milestoneConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The earlier milestone cannot be later than the next milestone, so its interval becomes shorter. The
-				// earlier milestone most likely happened near the new end of this interval.
+				// The earlier milestone cannot be later than the next milestone, so the earlier milestone's interval
+				// becomes shorter. Most likely, the earlier milestone happened near the new end of its interval.
 				before.latest, changed = b.latest, true
 				if before.bias == biasNone || before.bias == biasSlack || before.bias == biasNextSync {
 					before.bias = biasLatest
@@ -271,8 +271,8 @@ func (s sequence) narrowBounds() (changed bool, broken []milestoneConflict) {
 	return changed, broken
 }
 
-// orderEstimates puts the estimates in the order of their milestones. Ordered bounds are not enough, because a bound
-// can extend past the estimate of the next milestone.
+// orderEstimates puts the estimates in the order of their milestones. Ordered bounds do not guarantee ordered
+// estimates, because a milestone's bound can extend past the estimate of the next milestone.
 func orderEstimates(sequences []sequence) {
 	for range maxTighteningRounds {
 		changed := false

@@ -15,7 +15,7 @@ func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 		return StateReady, b
 	}
 	if b := f.bounds.find(podMilestone(MilestoneSucceeded)); b != nil {
-		// The start-up ended when the last container began to run, so the duration of the container's run does not
+		// The start-up of a pod that succeeded ended when the last container began to run: the run itself does not
 		// count.
 		for _, last := range slices.Backward(path) {
 			if last.bound.key.milestone == MilestoneRunning {
@@ -39,7 +39,7 @@ func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 }
 
 // spansBetween divides the time from start to end into phases. Each phase lies between two neighboring boundaries. A
-// step with an estimated duration of zero is also a phase. The phase's error bound shows how long the step might have
+// step with an estimated duration of zero is also a phase, and its error bound shows how long the step might have
 // taken.
 func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
@@ -75,7 +75,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			// This time can include attempts that the evidence does not keep.
+			// The time after the last known milestone can include attempts that the evidence does not keep.
 			w = phaseCandidates{phases: []Phase{PhaseUnattributed}}
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
@@ -122,7 +122,8 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.slowest/2), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
-		// first saw the pod. The estimate of the phase's end is only the middle of a long interval.
+		// first saw the pod. The estimate of the phase's end is only the middle of a long interval, so other phases are
+		// possible too.
 		s.Phase, s.Cause = PhaseUnattributed, CauseOf(PhaseUnattributed)
 		s.MergedWith = f.possiblePhases(from.key, w.phases)
 		if from.key.milestone == MilestoneRunning && slices.ContainsFunc(f.containers, func(c *Container) bool {

@@ -14,9 +14,9 @@ type step struct {
 	also     []Phase // further phases that the step can contain
 }
 
-// belongsToPrevious reports whether the whole period belongs to the previous container. The argument "phases" holds the
-// possible phases of the period. If the period can contain work on the chain's own container, belongsToPrevious returns
-// false.
+// belongsToPrevious reports whether the whole time of a step belongs to the previous container. The argument "phases"
+// holds the possible phases of this time. If the time can contain work on the chain's own container, belongsToPrevious
+// returns false.
 func (s step) belongsToPrevious(phases []Phase) bool {
 	return s.previous && !slices.ContainsFunc(phases, func(p Phase) bool {
 		return p != PhasePostStartHook && p != PhaseKubeletSync
@@ -28,7 +28,7 @@ type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
 	attempt   uint16 // the container's attempt; needed for steps that end at a milestone of the pod
-	probes    bool   // the chain covers the time from the last start to readiness
+	probes    bool   // the chain covers the time from the last start of a container to readiness
 }
 
 // isConcurrent reports whether a step happens in parallel with the kubelet's work.
@@ -128,8 +128,8 @@ func (f *fold) lastRun(c *Container) uint16 {
 }
 
 // createFailure returns the milestone of the first failure to create a container for a run, and the possible phases
-// after this failure. The waiting reason distinguishes configuration errors from other errors. But a configuration
-// error can also have the reason CreateContainerError.
+// after this failure. Usually, a configuration error has the waiting reason CreateContainerConfigError. But a
+// configuration error can also have the waiting reason CreateContainerError, like other errors.
 func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
 	config := milestoneKey{index, attempt, MilestoneConfigRefused}
 	failed := milestoneKey{index, attempt, MilestoneCreateFailed}
@@ -162,7 +162,7 @@ func (f *fold) wasKilled(index int16, attempt uint16) bool {
 }
 
 // stepsUntilKilled returns the last steps of a container that the kubelet killed before the container was ready.
-// stepsUntilKilled returns nil if the container had been ready, or if a main container never ran.
+// stepsUntilKilled returns nil if the container had been ready, or if any main container of the pod never ran.
 func (f *fold) stepsUntilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {

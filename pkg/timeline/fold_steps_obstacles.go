@@ -7,7 +7,7 @@ import (
 
 // obstacleSteps returns the steps from the kubelet's pickup until the sandbox runs, if Events report obstacles. Between
 // two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second obstacle. The
-// pod might also have waited for a volume that the kubelet had not tried to mount again yet.
+// pod might also have waited until the kubelet tried a failed mount of a volume again.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -38,8 +38,8 @@ func (f *fold) obstacleSteps(begun step) []step {
 const firstCheck = instant(2 * time.Second)
 
 // phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If the
-// kubelet's first check reported the obstacle, the obstacle existed before the check. If a later check reported the
-// obstacle, no evidence shows when the obstacle began.
+// kubelet's first check reported the obstacle, the obstacle existed before the check. If only a later check of the
+// kubelet reported the obstacle, no evidence shows when the obstacle began.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().earlier
@@ -70,8 +70,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		if next.row().sandboxFailed && o.from.row().sandboxFailed &&
 			next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait before a retry. So the second attempt itself took a long time, and this time can include steps that
-			// succeeded before the attempt failed.
+			// wait before a retry. So the second attempt to create a sandbox took a long time, and can include steps
+			// that succeeded before its failure.
 			for _, p := range next.row().earlier {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
@@ -89,7 +89,7 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 }
 
 // phasesAfterRetry returns the possible phases of a pod from a retry to the next obstacle. The argument "before" is the
-// obstacle that the retry follows, and the argument "next" is the next obstacle.
+// obstacle before the retry, and the argument "next" is the obstacle after the retry.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
 	return uniquePhases([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().earlier,
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
@@ -130,7 +130,7 @@ func uniquePhases(lists ...[]Phase) []Phase {
 }
 
 // unreportedObstacles returns the phases of obstacles that the kubelet might have left unreported because it reached
-// the limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
+// its limit of Events for one pod. unreportedObstacles returns nil if the kubelet did not reach its limit of Events.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

@@ -15,7 +15,7 @@ func (f *fold) pullSteps(c *Container) []step {
 // missed.
 func (f *fold) stepsOfPulls(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
-	steps := make([]step, 0, 4*len(attempts)+4) // room for the steps of a run too
+	steps := make([]step, 0, 4*len(attempts)+4) // with room for the steps of a run
 	steps, wait = f.appendChecks(steps, wait, index, 0)
 	if c.PullPolicy == PullNever {
 		wait = f.withImageLookup(wait, index)
@@ -70,9 +70,9 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {
 	named := f.bounds.find(milestoneKey{index, attempt, MilestoneNameRefused})
 	inspected := f.bounds.find(milestoneKey{index, attempt, MilestoneInspectFailed})
-	// The kubelet requests no pull until somebody changes the image's name.
+	// If the kubelet cannot parse the image's name, it requests no pull until somebody changes the name.
 	afterNamed := step{phase: PhaseContainerConfig}
-	// The kubelet asks the runtime again until the runtime reports whether it has the image.
+	// The kubelet asks the runtime again until the runtime reports whether the image is present.
 	afterInspected := step{phase: PhaseContainerCreate}
 	if attempt > 0 && inspected != nil && f.isInBackoff(inspected) {
 		if f.isPunctual(index, attempt) || f.e.containers[index].backsOffAfter(inspected.latest) {

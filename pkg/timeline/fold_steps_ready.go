@@ -24,13 +24,13 @@ func (f *fold) readySteps() chain {
 	if last.StartupProbe && (last.Kind != KindSidecar || attempt > f.lastRun(last)) {
 		started := step{key: milestoneKey{index, attempt, MilestoneStarted}, phase: PhaseStartupProbe}
 		started.undated = name == "" || last.ReadinessProbe &&
-			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
+			f.learnedTooLate(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
 	own := milestoneKey{index, attempt, MilestoneContainerReady}
 	if ended := f.endedBefore(own); ended != nil {
-		// The ended container might keep the pod from becoming ready. But until the container "last" was ready, the pod
-		// also waited for this container.
+		// The ended container might keep the pod from becoming ready. But the pod also waited until the container
+		// "last" was ready.
 		if f.mayEndForGood(ended, f.asOf) {
 			also = uniquePhases(also, []Phase{phaseBeforeRun(clampAttempt(ended.Attempt) + 1)})
 		}
@@ -50,8 +50,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// endedBefore returns a container that ended before the milestone k and that the kubelet might not start again.
-// endedBefore returns nil if there is no such container.
+// endedBefore returns a container that ended before the milestone k and that the kubelet might not start again. If
+// endedBefore finds no container, the result is nil.
 func (f *fold) endedBefore(k milestoneKey) *Container {
 	ready := f.bounds.find(k)
 	for _, c := range f.containers {
@@ -64,16 +64,18 @@ func (f *fold) endedBefore(k milestoneKey) *Container {
 	return nil
 }
 
-// sameNews reports whether the agent learned about both milestones from the same observation. If the agent learns about
-// two milestones at once, no evidence shows which milestone came first.
-func (f *fold) sameNews(a, b milestoneKey) bool {
+// learnedTooLate reports whether no evidence shows if the milestone a came before the milestone b. This is the case if
+// the agent learned about both from the same observation, or learned about a only after b. An agent that was absent can
+// receive an older state of the pod first, and the latest state a moment later.
+func (f *fold) learnedTooLate(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
-	return seen && both && first == second
+	reached := f.bounds.find(b)
+	return seen && both && (first == second || reached != nil && first > reached.latest)
 }
 
-// probePhase returns the given probe phase only if the container has a probe. Without a probe, the kubelet is
-// responsible for the time.
+// probePhase returns the given probe phase if the container has a probe. If the container has no probe, probePhase
+// returns PhaseKubeletSync.
 func probePhase(probed bool, phase Phase) Phase {
 	if probed {
 		return phase
@@ -83,7 +85,7 @@ func probePhase(probed bool, phase Phase) Phase {
 
 // alsoReadyLast returns the phase of another container that might have become ready even later than the container
 // "last". The order of two containers is unknown if the agent learned from the same observation that both containers
-// are ready. If there is no such container, alsoReadyLast returns nil.
+// are ready. If no other container might have become ready later, the result is nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -93,7 +95,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
 			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe:
-			// Neither container has a probe. So both wait only for the kubelet's status, and both have the same phase.
+			// If neither container has a probe, both containers wait only for the kubelet's status, so both have the
+			// same phase.
 		case !probed && f.ranLongBefore(c, b): // the container was already ready
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)

@@ -10,8 +10,8 @@ import (
 // timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
-// These lists hold further phases that a wait for a node can contain. The fold uses the lists if the evidence does not
-// show in which phase the pod was.
+// These lists hold the other possible phases of the time before the binding. The fold uses the lists if the evidence
+// does not show in which phase the pod was.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
@@ -28,8 +28,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 // fold derives the earlier steps from the pod object:
 //
 //   - If the scheduler finds no node, the scheduler writes this result to the condition PodScheduled. The managed
-//     fields show only the last time at which the scheduler wrote this condition. Before this time, the pod might have
-//     waited for the scheduler instead of a node.
+//     fields show only the last time at which the scheduler wrote the condition PodScheduled. Before the last write,
+//     the pod might have waited for the scheduler and not for a node.
 //   - If the scheduler has chosen a node, but a volume claim of the pod is not bound yet, the scheduler waits for the
 //     volume. The pod object does not show the wait for a volume.
 //   - The removal of a scheduling gate increases the generation of the spec. So no gate delayed a pod whose generation
@@ -70,8 +70,9 @@ func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns the part of the time from creation to binding that can have a cause other than s.Cause. If
 // s began before the scheduler reported that no node fits, undatedScheduling returns the time before the report, plus
-// the uncertainty of the binding's time. If no report is known, undatedScheduling returns the duration of s in two
-// cases: a scheduling gate might have delayed the pod, or the object had no managed fields that could show a report.
+// the uncertainty of the binding's time. If no report of the scheduler is known, undatedScheduling returns the duration
+// of s in two cases: a scheduling gate might have delayed the pod, or the object had no managed fields that could show
+// a report.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))

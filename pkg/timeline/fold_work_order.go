@@ -68,7 +68,8 @@ func (f *fold) pullOrder() []sequence {
 				func(p pull, t instant) int { return cmp.Compare(p.requested.latest, t) })
 			for last--; last >= 0 && pulls[last].container == work.key.container; last-- {
 			}
-			// If the pull certainly ended later, Events were lost: request and end belong to different attempts.
+			// If the earlier pull certainly ended after this work began, its request and its end belong to different
+			// attempts, because Events were lost.
 			if last >= 0 && pulls[last].ended.earliest <= work.latest {
 				all = append(all, sequence{pulls[last].ended, work})
 			}

@@ -11,7 +11,7 @@ type instant int64
 
 func at(t time.Time) instant { return instant(t.UnixNano()) }
 
-// time converts the instant to UTC. For minInstant and maxInstant, time returns the zero time.
+// time returns the instant as a time.Time in UTC. For minInstant and maxInstant, the result is the zero time.Time.
 func (i instant) time() time.Time {
 	if i == minInstant || i == maxInstant {
 		return time.Time{}

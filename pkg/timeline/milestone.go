@@ -3,10 +3,11 @@ package timeline
 // Milestone is a named instant in a pod's life.
 type Milestone uint8
 
-// The milestones of the whole pod come first, followed by the milestones of one container. For the pull milestones,
-// MilestoneNameRefused and MilestoneInspectFailed, the attempt number counts pulls. For all other milestones of a
-// container, the attempt number counts runs of the container. For MilestoneHeldUp and MilestoneRetryDue, the attempt
-// number counts obstacles. For MilestoneSandboxFailed, the attempt number counts failed sandboxes.
+// The milestones of the whole pod come first, followed by the milestones of one container. The attempt number counts
+// pulls for three kinds of milestones: the pull milestones, MilestoneNameRefused, and MilestoneInspectFailed. For all
+// other milestones of a container, the attempt number counts runs of the container. For MilestoneHeldUp and
+// MilestoneRetryDue, the attempt number counts obstacles. For MilestoneSandboxFailed, the attempt number counts failed
+// sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node
@@ -35,7 +36,7 @@ const (
 	MilestoneInspectFailed
 	MilestonePullRequested    // the kubelet requested the image; the wait in the pull queue begins
 	MilestonePullStarted      // the kubelet requested the pull from the runtime
-	MilestonePullResolved     // the image's manifest had arrived; unused if an Event contains the pull's duration
+	MilestonePullResolved     // the image's manifest had arrived; absent if an Event contains the pull's duration
 	MilestonePullDownloaded   // the last byte of the image had arrived
 	MilestonePullFinished     // the runtime has the image
 	MilestonePullFailed       // the pull failed in the runtime

@@ -190,7 +190,7 @@ var mountTexts = []struct {
 }{
 	{"configmap  not found", obstacleMountConfig},
 	{"secret  not found", obstacleMountConfig},
-	{"secrets  not found", obstacleMountConfig}, // from a CSI driver
+	{"secrets  not found", obstacleMountConfig}, // a CSI driver writes this text
 	{"serviceaccounts  not found", obstacleMountConfig},
 	{"references non-existent config key", obstacleMountConfig},
 	{"references non-existent secret key", obstacleMountConfig},

@@ -108,8 +108,8 @@ func packText[S ~string](p *packer, s *S) {
 	p.known[string(*s)] = len(p.known) + 1
 }
 
-// time packs the zero time as 0, and a time that is equal to the previous time as 1. For other times, it packs three
-// numbers: 2, the difference from the previous time in whole seconds, and the nanoseconds.
+// time packs the zero time as 0, and a time that is equal to the previous time as 1. For any other time, the method
+// "time" packs the number 2, the difference from the previous time in whole seconds, and the nanoseconds.
 func (p *packer) time(t *time.Time) {
 	const zero, repeated, other = 0, 1, 2
 	kind, seconds, nanoseconds := uint8(other), t.Unix()-p.last.Unix(), int64(t.Nanosecond())

@@ -33,8 +33,8 @@ type Pod struct {
 	// object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a deletion request, and
 	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
-	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. The request
-	// increases metadata.generation, so DeletionObserved is true if status.observedGeneration is equal to
+	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. A deletion
+	// request increases metadata.generation, so DeletionObserved is true if status.observedGeneration is equal to
 	// metadata.generation. DeletionObserved is always false if the kubelet does not set status.observedGeneration.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
 	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the

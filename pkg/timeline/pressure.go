@@ -58,8 +58,8 @@ func (p *Pressure) High() (resource string, share float64) {
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
 // Observe adds a sample and ignores other observations. If the sample is not later than the previous sample, or if a
-// counter is lower than before, Observe first empties the log. In both cases, somebody set the clock back, or the
-// samples come from different machines.
+// counter is lower than before, Observe first empties the log. A sample that is not later, or a counter that is lower,
+// shows that somebody set the clock back, or that the samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {

@@ -58,8 +58,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// In Kubernetes 1.35 and later, if a container of the pod has exited, the kubelet waits until the back-off
-			// of this container is over (pod_workers.go, completeWork).
+			// In Kubernetes 1.35 and later, if a container of the pod has exited, the next sync of the pod waits until
+			// the back-off of this container is over (pod_workers.go, completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}
@@ -100,7 +100,7 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 // in memory, for each image of a pod.
 //
 // No pull can fail during a back-off. So if a status that arrives during a back-off reports a failure, the status is
-// late. It reports the failure that came before the back-off.
+// late. A late status reports the failure that came before the back-off.
 //
 // The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
 // Event includes only failures with the same message, so the count can be too low. The argument countsAll reports
@@ -110,8 +110,8 @@ func (c *containerEvidence) withBackoffs(
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures since the last time when the kubelet might have lost its back-off state.
-	// exact is true if the kubelet's own count certainly has the same value. After a possible loss of the back-off
-	// state, counted is false, because the counts in the Events might include failures from before the loss.
+	// exact is true if count certainly equals the kubelet's own count of failures. After a possible loss of the
+	// back-off state, counted is false, because the counts in the Events might include failures from before the loss.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -148,7 +148,8 @@ func (c *containerEvidence) withBackoffs(
 
 // mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls that no
 // received Event or status shows. The argument w holds the possible phases between the milestone and "until". If Events
-// about requests were lost, the kubelet might have restarted and requested the image twice.
+// about pull requests were lost, an unknown pull is possible: a kubelet that restarts forgets its back-off and can
+// request the image again.
 func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool {
 	index := f.index(w.container)
 	if w.phases[0] != PhaseImageBackoff || index == podWide {
@@ -171,7 +172,7 @@ func (p *pullEvidence) requestLost() bool {
 		slices.ContainsFunc(p.failures, func(f failedPull) bool { return !p.requested(f.attempt) })
 }
 
-// finalRequestLost is requestLost for the pull that succeeded.
+// finalRequestLost reports whether a pull succeeded although no Event reports its request.
 func (p *pullEvidence) finalRequestLost() bool {
 	return p.pulled.known() && !p.pulled.present && !p.requested(p.finalAttempt)
 }
@@ -197,7 +198,8 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 // appendSpan appends the phase between two milestones. If the time after a failed pull can contain further pulls at
 // unknown times, appendSpan divides this time into two phases: the back-off until the kubelet's next attempt was due,
 // and the remaining time. If no pull succeeded and the remaining time is at most podRetry+retrySlack, appendSpan
-// appends only the back-off. In this case, the error bound of the back-off includes the remaining time.
+// appends only the back-off. If appendSpan appends only the back-off, the error bound of the back-off includes the
+// remaining time.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase

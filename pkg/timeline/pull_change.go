@@ -7,11 +7,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// When a container's image changes, the kubelet stops the container's run, waits for no back-off, and pulls the new
-// image, at times that the evidence does not show. In simple cases, the Events show which attempt concerns which image.
-// In all other cases, the phases of the container are unattributed.
+// When a container's image changes, the kubelet stops the container, and pulls the new image without a back-off. The
+// evidence does not show the times of these steps. In simple cases, the Events show which attempt to pull is for which
+// image. If findUnclearChanges finds a container, most phases of this container become unattributed.
 
-// phasesOfChange lists the phases that can hide in each other after a container's image changed.
+// phasesOfChange lists the phases that the evidence cannot separate after a container's image changed.
 func phasesOfChange() []Phase {
 	return []Phase{PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseImageBackoff, PhaseContainerCreate}
 }
@@ -20,11 +20,11 @@ func phasesOfChange() []Phase {
 // container's changes are unclear if its image changed and one of these conditions is true:
 //   - The agent did not observe the change, and infers it from the pod's generation or from an Event.
 //   - The container has its earlier image again.
-//   - The container ran before the change, or more than once.
-//   - Several requests for different images were repeated, so that their Events have the same counts.
+//   - The container ran before its image changed, or ran more than once.
+//   - The kubelet repeated the requests for several images, so Events about different images have the same count.
 //
-// If two containers shared an image, and the image of one of them changed, the changes of both are unclear: the kubelet
-// keeps one back-off for each image of a pod.
+// If a container's image changed, and another container had the same image, the changes of both containers are unclear:
+// the kubelet keeps only one back-off for each image of a pod.
 func (f *fold) findUnclearChanges() {
 	var changed []*Container
 	for _, c := range f.containers {
@@ -74,8 +74,9 @@ func (e *Evidence) shareImage(a, b int16) bool {
 }
 
 // hasChanged reports whether a container's image changed before the pod was ready, or might have changed before the
-// agent observed the pod. An Event about another image shows an unobserved change. Without Events, a second run can be
-// the result of such a change.
+// agent observed the pod. An Event that names an image other than the container's current image shows a change that the
+// agent did not observe. If the pod's spec changed before the agent observed the pod, a second run of the container can
+// be the result of a change of the image.
 func (f *fold) hasChanged(c *Container) bool {
 	index := f.index(c.Name)
 	if index == podWide {
@@ -104,7 +105,7 @@ func (c *containerEvidence) imagesBy(by instant) (n int) {
 	return n
 }
 
-// namesOtherImage reports whether an Event about the container names another image than the given one.
+// namesOtherImage reports whether an Event about the container names an image other than the given image.
 func (c *containerEvidence) namesOtherImage(latest uint64) bool {
 	pulled := func(p pulledEvent) bool { return p.image != latest }
 	return c.pulled.known() && pulled(c.pulled) || slices.ContainsFunc(c.laterPulled, pulled) ||
@@ -112,8 +113,8 @@ func (c *containerEvidence) namesOtherImage(latest uint64) bool {
 		slices.ContainsFunc(c.failures, func(failed failureEvent) bool { return failed.image != latest })
 }
 
-// changedUnclearly reports whether the changes of a container's image are unclear for other reasons than an image that
-// the container shares.
+// changedUnclearly reports whether the evidence about a container makes the changes of its image unclear.
+// changedUnclearly ignores other containers with the same image.
 func (f *fold) changedUnclearly(index int16, c *Container) bool {
 	e := &f.e.containers[index]
 	return !e.imageChanged() || f.ranBefore(index, e.newestImage().at) || f.attemptsUnclear(index, c)
@@ -161,9 +162,9 @@ func (f *fold) repeatedAfter(index int16, next requestEvent) bool {
 	})
 }
 
-// blurChanges makes the phases of each container whose changes are unclear unattributed. Phases that one source reports
-// from the beginning to the end stay. If the container only shares an image with a changed one, its runs stay too.
-// The phases of the whole pod are unaffected.
+// blurChanges makes phases unattributed, for each container whose image changes are unclear. A phase stays unchanged if
+// one source reports both its beginning and its end. If the container's own image did not change, the phases of the
+// container's runs also stay unchanged. The phases of the whole pod are unaffected.
 func (f *fold) blurChanges(t *Timeline) {
 	for _, c := range f.containers {
 		if !f.changesUnclear(c) {
@@ -193,7 +194,7 @@ func (s *Span) isOnlyOf(list ...Phase) bool {
 // isReported reports whether a span is the start of a container, or a part of a pull that ended according to an Event.
 func (f *fold) isReported(s Span) bool {
 	switch s.Phase {
-	case PhaseContainerStart: // the runtime reports both ends
+	case PhaseContainerStart: // the runtime reports the beginning and the end of this phase
 		return true
 	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseImagePull:
 		p := &f.pulls[f.index(s.Container)]
@@ -203,8 +204,8 @@ func (f *fold) isReported(s Span) bool {
 }
 
 // clearAttempts returns the attempts to pull a container's image that certainly happened. If the changes of the image
-// are unclear, these are only the attempts that Events name. If the attempts are unclear too, the result is one unknown
-// attempt.
+// are unclear, clearAttempts returns only the attempts that Events name. If attemptsUnclear returns true, or if Events
+// name no attempt of an unclear change, the result is one attempt with an unknown outcome.
 func (f *fold) clearAttempts(c *Container, attempts []pullAttempt) []pullAttempt {
 	if !f.changesUnclear(c) {
 		return attempts
@@ -220,8 +221,9 @@ func (f *fold) clearAttempts(c *Container, attempts []pullAttempt) []pullAttempt
 	return named
 }
 
-// blur makes a span unattributed. The candidates are its own phases and phasesOfChange. A run that was not ready can
-// have ended because of the change.
+// blur makes a span unattributed. The candidates are the span's own phases and the result of phasesOfChange. A change
+// of the image can end a run before the container is ready, so PhaseFailedRun and PhaseReadinessProbe are candidates
+// together.
 func (s *Span) blur() {
 	own := s.MergedWith
 	if !s.Phase.IsGroup() {
@@ -234,9 +236,9 @@ func (s *Span) blur() {
 	s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseUnknown, uniquePhases(own, runs, phasesOfChange())
 }
 
-// pullBeforeRestart returns the phases of pulls that can be a part of the time before a container's next run. The
-// kubelet checks or pulls the image at an unknown time if the policy is Always, or if the image changed. If a pull of
-// the image ever failed, these phases include the back-off.
+// pullBeforeRestart returns the phases of pulls that can be a part of the time before a container's next run. If the
+// pull policy is Always, or if the image changed, the kubelet checks or pulls the image at an unknown time before the
+// next run. If a pull of the image ever failed, the result also contains the back-off.
 func (f *fold) pullBeforeRestart(c *Container, index int16) []Phase {
 	e := &f.e.containers[index]
 	switch {

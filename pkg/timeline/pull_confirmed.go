@@ -54,7 +54,8 @@ func (f *fold) pickupOrCreation() time.Time {
 	return f.e.pod.AcknowledgedAt
 }
 
-// runsFromImage reports whether the kubelet's status contains a run of the container.
+// runsFromImage reports whether the container has started at least once, according to the kubelet's status. A container
+// that has started proves that its image was on the node.
 func (c *Container) runsFromImage() bool {
 	return !c.StartedAt.IsZero() || c.LastRun != nil && !c.LastRun.StartedAt.IsZero()
 }

@@ -43,8 +43,8 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	ofFirst := of(first) && image.wasAbsent()
 	switch {
 	case of(last) && !p.present && at(image.last.queriedAt) >= p.latest:
-		// When the agent queried the runtime, no pull had ended after the kubelet's Event. But another pod's pull of
-		// the image might have ended between this pull and the Event.
+		// The agent queried the runtime after the kubelet's Event, and the runtime reported no pull that had ended
+		// after the Event. But another pod's pull of the image might have ended between this pull and the Event.
 		if ofFirst {
 			return pullEndBetween(at(first), at(last))
 		}
@@ -82,8 +82,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// onlyContainerWith returns the pod's only container with the given image. It returns nil if several containers use the
-// image, because the pull might have been for any of these containers.
+// onlyContainerWith returns the pod's only container with the given image. onlyContainerWith returns nil if several
+// containers use the image, because the pull might have been for any of these containers.
 func (e *Evidence) onlyContainerWith(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {

@@ -57,7 +57,8 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		p.maybeRestart = true
 	case pulled.present && e.createFailureUndated(index) && e.mayMissFirstEvents() &&
 		!f.isFirstAttempt(index, pulled.window):
-		// The Event might concern a later attempt to create the container, and the first Event might have expired.
+		// This Event might concern a later attempt to create the container: the Event about the first attempt might
+		// have expired.
 	default:
 		p.pulled = pulled
 	}
@@ -201,11 +202,12 @@ const maxRequests = 16
 
 // numberAttempts finds the requests for a container's image, and assigns an attempt to each request and to each failed
 // pull. The kubelet's client counts the repetitions of an Event in its memory (client-go,
-// tools/record/events_cache.go). After a restart, the kubelet creates a new Event with the count 1 instead. So each
-// Event about a request, except the first, shows that the kubelet restarted. When the restarted kubelet requested the
-// image, all earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first Event,
-// the Event about the first request is missing. An Event about another image shows only that the container's image
-// changed. numberAttempts ignores requests after the first maxAttempts attempts.
+// tools/record/events_cache.go). A restarted kubelet does not know the earlier Event, and creates a new Event with the
+// count 1. So each Event about a request, except the first, shows that the kubelet restarted. When the restarted
+// kubelet requested the image, all earlier attempts had ended, even if no evidence shows their end. If a pull failed
+// before the first received Event about a request, the Event about the first request is missing. An Event about another
+// image shows only that the container's image changed. numberAttempts ignores requests after the first maxAttempts
+// attempts.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)

@@ -8,10 +8,10 @@ import (
 )
 
 // Somebody can change a container's image while the kubelet tries to pull the image, for example with "kubectl set
-// image". Then the attempts concern different images, and only the Events name the image of each attempt.
+// image". If the attempts concern different images, only the Events name the image of each attempt.
 
-// maxImages limits the list containerEvidence.images. The list keeps the first images in alphabetical order, so the
-// order of the observations does not matter.
+// maxImages limits the list containerEvidence.images. If there are more images, the list keeps those that come first in
+// the alphabet, so that the result does not depend on the order of the observations.
 const maxImages = 8
 
 // observedImage is an image in a container's spec.
@@ -20,7 +20,7 @@ type observedImage struct {
 	at  instant // the earliest arrival of a spec with this image
 }
 
-// addImage adds an image to the list of the container's images. It reports whether the list has changed.
+// addImage adds an image to the list of the container's images. The result is true if the list has changed.
 func (c *containerEvidence) addImage(image observedImage) bool {
 	i, found := slices.BinarySearchFunc(c.images, image,
 		func(a, b observedImage) int { return cmp.Compare(a.ref, b.ref) })
@@ -40,13 +40,13 @@ func (c *containerEvidence) addImage(image observedImage) bool {
 // old or the new image.
 func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
 
-// mayMissChange reports whether the pod's spec changed before the agent observed the pod. Any change of the spec
-// counts, such as the removal of a scheduling gate.
+// mayMissChange reports whether the pod's spec changed before the agent first saw the pod, unless the agent saw the pod
+// before the kubelet did. Any change of the spec counts, such as the removal of a scheduling gate.
 func (e *Evidence) mayMissChange() bool {
 	return e.generation > 1 && !e.observedSinceCreation()
 }
 
-// observedSinceCreation reports whether the agent observed the pod before the kubelet did.
+// observedSinceCreation reports whether the agent saw the new pod before the kubelet did.
 func (e *Evidence) observedSinceCreation() bool { return e.firstSeen.live && e.firstSeen.new }
 
 // imageWithHash returns the image with the given textHash, or an empty string if the list does not contain the image.
@@ -108,8 +108,9 @@ func (f *fold) usedImage(c *Container) *imageEvidence {
 	return f.e.image(c.Image)
 }
 
-// pulledImage returns usedImage of a container if the image was absent at first or was pulled again. Otherwise,
-// pulledImage returns nil, because the image's timestamp does not show the end of a pull during the start-up.
+// pulledImage returns the result of usedImage if the container's image was absent at first or was pulled again.
+// Otherwise, pulledImage returns nil, because the image's timestamp does not show the end of a pull during the
+// start-up.
 func (f *fold) pulledImage(container string) *imageEvidence {
 	i := slices.IndexFunc(f.e.pod.Containers, func(c Container) bool { return c.Name == container })
 	if i < 0 {

@@ -46,20 +46,30 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		began = at(resolved)
 	}
 	if timed {
-		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
+		began = p.beganAt()
 	}
-	if image.withLayers.undatedSince(began) {
-		f.pulls[index].layersUndated = true // a layer without a timestamp might have arrived last
+	switch {
+	case began == maxInstant, // the layers can belong to an earlier pull
+		// The reported duration can include the run of a credential plugin. During this run, another pod might have
+		// pulled the image, so the layers can belong to that pull.
+		timed && !f.e.kubelet133 && !image.pulledOnce(),
+		image.withLayers.undatedSince(began): // a layer without a timestamp might have arrived last
+		f.pulls[index].layersUndated = true
 		return constraints
 	}
 	layers := layersSince(image.withLayers.Layers, began)
 	if len(layers) > 0 && image.withLayers.mountedAfter(lastDownload(layers)) {
-		// The runtime queried the registry about another layer while it unpacked the downloaded layers.
+		// After the last download, the runtime mounted another layer from the registry (Layer.Remote). So the runtime
+		// might have used the registry while it unpacked the downloaded layers. No evidence separates the time of the
+		// registry from the time of the unpacking.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}
 	last := lastDownload(layers)
 	if last.IsZero() {
+		// An earlier pull downloaded the layers, for example a pull that a restart of the kubelet canceled. If this
+		// pull unpacked some of them, the evidence does not show how much of the pull was unpacking.
+		f.pulls[index].layersUndated = image.unpackedSince(began)
 		return constraints
 	}
 	if at(last) > p.endedBy(image) {
@@ -72,8 +82,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	return append(constraints, point(milestoneKey{index, final, MilestonePullDownloaded}, originStore, last))
 }
 
-// endedBy returns the latest possible end of a pull. All layers of the pull arrived before the end of the pull. Without
-// an Event, endedBy returns the end of the image's latest pull, as reported by the runtime.
+// endedBy returns the latest possible end of a pull. All layers of the pull arrived before the end of the pull. If no
+// Event reports the end of the pull, endedBy returns the end of the image's latest pull according to the runtime.
 func (p pulledEvent) endedBy(image *imageEvidence) instant {
 	switch {
 	case p.known():
@@ -87,6 +97,14 @@ func (p pulledEvent) endedBy(image *imageEvidence) instant {
 // beganAfter returns the earliest possible start of a pull, from the duration that the kubelet reported.
 func (p pulledEvent) beganAfter() instant {
 	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
+}
+
+// unpackedSince reports whether the runtime unpacked a layer of an image at or after the given instant. The runtime
+// does not unpack a layer that it mounts from the registry (Layer.Remote).
+func (i *imageEvidence) unpackedSince(began instant) bool {
+	return slices.ContainsFunc(i.withLayers.Layers, func(l Layer) bool {
+		return !l.Remote && !l.UnpackedAt.IsZero() && at(l.UnpackedAt) >= began
+	})
 }
 
 // nothingCameSince reports whether all layers of an image were certainly present before the given instant.

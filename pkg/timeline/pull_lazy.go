@@ -9,8 +9,8 @@ import (
 // from the registry. The snapshotter downloads the content of the layers later, for example when a process reads a
 // file. So the download happens while the container starts and runs.
 
-// isLazy reports whether the runtime mounted layers of a container's image from the registry. It returns false if the
-// agent did not query the runtime about layers.
+// isLazy reports whether the runtime mounted layers of a container's image from the registry. isLazy returns false if
+// the agent did not query the runtime about layers.
 func (f *fold) isLazy(c *Container) bool {
 	image := f.usedImage(c)
 	return image != nil && image.withLayers != nil && image.withLayers.hasMountedLayers()

@@ -26,8 +26,8 @@ type PullLog struct {
 	requests map[string]pullRequest // the kubelet's latest request for each container, by pod and container
 	layers   recentLayers
 	images   map[string]imageResponseOf // the runtime's last response about each image, by normalized name
-	// sandboxes holds the runtime's responses about the sandboxes of pods, by pod UID. It is nil until the runtime's
-	// first response.
+	// sandboxes holds the runtime's responses about the sandboxes of pods, by pod UID. sandboxes is nil until the
+	// runtime's first response.
 	sandboxes map[string]sandboxSince
 }
 
@@ -40,9 +40,9 @@ type loggedPull struct {
 	imageAbsent bool // the kubelet had found that the image was absent
 	blocker     Blocker
 	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
-	from, until time.Time // the times of the kubelet's request and of the runtime's response
-	// If the start is unknown, startUnknown is true, and the field "from" contains the time of the request.
-	// startUnknown is always true for a failed pull.
+	from, until time.Time // start and end of the pull: the request to the runtime, and the runtime's response
+	// If the start of the pull is unknown, startUnknown is true, and the field "from" equals requestedAt. For a failed
+	// pull, startUnknown is always true.
 	startUnknown    bool
 	error           time.Duration
 	overlappedUntil time.Time // end of the last proven overlap with another pull; zero if no overlap is proven
@@ -201,8 +201,8 @@ func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 	delete(l.requests, first)
 }
 
-// isRequested reports whether the kubelet requested the image that a message names. At the time of the request, the
-// container's spec named this image. But the container's image can change during the pull.
+// isRequested reports whether the kubelet requested the image that a message names. The container's spec named this
+// image at the time of the request, but the spec can change during the pull.
 func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
 	request, known := l.requests[requestOf(uid, container)]
 	return known && !request.over && m.Kind != imagepull.KindPulling && request.image == textHash(m.Image)
@@ -220,8 +220,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline. Settle also records that the layers of the timeline's pulls belong to the timeline's
-// pod. A layer that belongs to one pod counts as shared in the pulls of all other pods.
+// Settle records a final timeline. Settle also records which layers the timeline's pod downloaded itself, because these
+// layers count as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -268,8 +268,7 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// The outcome of p can change only if it is OutcomeDownloaded, or if it is OutcomeUnknown and o.imageAbsent is
-		// true.
+		// The outcome of p can change only from OutcomeDownloaded or, if o.imageAbsent is true, from OutcomeUnknown.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalizedName(p.Image)

@@ -60,8 +60,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// markSharedLayers compares the pull p with o, another pull of the same image. It marks each layer of p that arrived
-// before the end of o, because the bytes of such a layer belong to o.
+// markSharedLayers compares the pull p with o, another pull of the same image. markSharedLayers marks each layer of p
+// that arrived before the end of o, because the bytes of such a layer belong to o.
 func (p *Pull) markSharedLayers(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -100,8 +100,9 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// joinsRunningPull reports whether another pull of the same image was running when the pull p began. The manifest on
-// the node can come from the other pull, so the manifest does not prove that an earlier attempt of p was interrupted.
+// joinsRunningPull reports whether another pull of the same image was running when the pull p began. If another pull
+// was running, the manifest on the node can come from the other pull, and does not prove that an earlier attempt of p
+// was interrupted.
 func (l *PullLog) joinsRunningPull(p *Pull, uid string) bool {
 	image := normalizedName(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

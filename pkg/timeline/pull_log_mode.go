@@ -10,16 +10,16 @@ import (
 // the kubelet reports.
 const (
 	// loggedError is the largest error bound of a logged pull's times. The time in an Event's name is up to 100 ms
-	// late. On a node that lacks CPU, this delay is longer. If a timestamp is truncated to seconds, floorError is added
-	// to loggedError.
+	// late, or more on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added to
+	// loggedError.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.
 	leastQueue = time.Second
 	// On a node with parallel pulls, two pulls count as parallel if they overlap for at least minParallel.
 	minParallel = 100 * time.Millisecond
-	// staleRequest is the maximum age of a request that counts as a running pull. If an older request still has no
-	// known end, the Event about the end was lost.
+	// staleRequest is the maximum age of a request that counts as a running pull. If a request is older than
+	// staleRequest and has no known end, the Event about its end was lost.
 	staleRequest = 10 * time.Minute
 	// evidenceAge is how long a pull counts as evidence of the kubelet's pull settings. An administrator might have
 	// changed the settings since an older pull.
@@ -40,8 +40,8 @@ func (l *PullLog) recordMode(p *loggedPull) {
 	}
 }
 
-// If two pulls certainly ran in parallel, overlapEnd returns the time when the first of them ended. Otherwise,
-// overlapEnd returns the zero time.
+// overlapEnd returns the time when the first of two parallel pulls ended. If the two pulls might not have run in
+// parallel, overlapEnd returns the zero time.
 func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
 	if o.startUnknown || p.startUnknown || o.overlapWith(p.from, p.until) <= o.error+p.error {
 		return time.Time{}

@@ -49,8 +49,7 @@ func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
 
 // highestConcurrency returns the highest number of other pulls that ran in parallel with the pull p. If the node has no
 // pull queue, another pull with an unknown start counts as running from the time of its request. If the node might have
-// a queue, a pull with an unknown start certainly ran only shortly before its end. So the pull counts as running only
-// at that time.
+// a queue, the other pull might have waited there, so it counts as running only shortly before its end.
 func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -73,7 +72,7 @@ func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 			if o.until.IsZero() || o.until.After(p.FinishedAt) {
 				continue
 			}
-			from = until.Add(-least) // the start is unknown, but o certainly ran shortly before it ended
+			from = until.Add(-least) // the start is unknown, but the pull certainly ran shortly before its end
 		}
 		if from.Before(p.StartedAt) {
 			from = p.StartedAt
@@ -129,8 +128,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// A pull that the agent does not know cannot have caused a longer delay, because the unexplained part of the
-		// wait is not longer than longest.Waited.
+		// A pull that the agent does not know can have caused at most the unexplained part of the wait, which is at
+		// most as long as longest.Waited.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

@@ -116,8 +116,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 
 // requestRefuted reports whether the runtime refutes the Event that reported a pull request. The runtime refutes the
 // Event if the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull
-// in the queue. If another pod's later pull ends while the request is open, the two pulls might have run in parallel.
-// So PullLog does not set Pull.BlockedBy of the later pull.
+// in the queue. If another pod's later pull ends while the request is open, the two pulls might have run in parallel,
+// so PullLog does not set BlockedBy of the later pull.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

@@ -45,8 +45,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 // (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
-	nothingCame := image != nil && pulled.lengths.Timed &&
-		image.nothingCameSince(pulled.latest-instant(pulled.lengths.Pull+pulled.lengths.Unit+durationSlack))
+	began := pulled.beganAt()
+	nothingCame := image != nil && pulled.lengths.Timed && image.nothingCameSince(began)
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
@@ -58,9 +58,17 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 			return imagepull.OutcomeVerified
 		}
 		return imagepull.OutcomeDownloaded
+	case nothingCame && image.unpackedSince(began):
+		// Another pull, or an earlier attempt, had downloaded the layers, or they belong to another image.
+		return imagepull.OutcomeUnknown
 	case !absent && nothingCame:
 		return imagepull.OutcomeVerified
-	case absent && (image != nil && f.storedByOtherPull(image, started) || f.pulledForOtherContainer(c, started)):
+	case absent && f.pulledForOtherContainer(c, started):
+		return imagepull.OutcomeJoined
+	case absent && image != nil && f.storedByOtherPull(image, started):
+		if b := f.bounds.find(started); at(image.last.FirstPulledAt)-b.earliest > instant(startSlack) {
+			return imagepull.OutcomeUnknown // this pull might have begun long before, and stored the image itself
+		}
 		return imagepull.OutcomeJoined
 	case absent && nothingCame:
 		return imagepull.OutcomeVerified // the image was present under another name
@@ -84,6 +92,9 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 		// content.
 		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
+		if image.unpackedSince(f.e.workStart(c)) {
+			return imagepull.OutcomeUnknown // another pull might have downloaded the layers
+		}
 		return imagepull.OutcomeVerified // the image was present under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
@@ -143,6 +154,11 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	}
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
+
+// startSlack is the largest uncertainty of a pull's start with which an earlier pull in the queue still counts as
+// another pull. The kubelet starts the next pull in the queue at once. The value is an estimate: no measurement shows
+// how late the kubelet can be.
+const startSlack = 100 * time.Millisecond
 
 // storedByOtherPull reports whether another pod's pull completed the image while this pull was in the queue.
 // storedByOtherPull returns false if a failed attempt of this container might have stored the image.

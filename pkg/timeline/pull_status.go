@@ -36,7 +36,8 @@ func (s pullStatus) compare(o pullStatus) int {
 }
 
 // failedEarlier reports whether an earlier container with the same image waits after a failed pull. The kubelet keeps
-// one back-off for each image of a pod (image_manager.go). So the later container waits too, without a pull of its own.
+// one back-off for each image of a pod (image_manager.go). So during the back-off of the earlier container, the later
+// container waits too, without a pull of its own.
 func (p *Pod) failedEarlier(c Container) bool {
 	for i := range p.Containers {
 		switch earlier := &p.Containers[i]; {
@@ -72,11 +73,11 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 	return failures
 }
 
-// statusFailureBefore returns the failed pull that the first status with a failed pull reports. The argument "end" is
-// the end of the container's pulls. If the failure might have come after this end, statusFailureBefore returns nil. A
-// status can arrive after the end of the pulls, although the kubelet wrote it before the container's first run. Such a
-// status reports a pull that failed before the container was created. But if Events report a pull, the failure might
-// have come after that pull, because the kubelet can pull the image again.
+// statusFailureBefore returns a container's first failed pull that a status reported. The argument "end" is the end of
+// the container's pulls. If the pull might have failed after the time "end", statusFailureBefore returns nil. If the
+// kubelet wrote the status before the container's first run, the pull failed before the container was created, even if
+// the status arrived after the time "end". But if Events report a pull, the failure might have come after that pull,
+// because the kubelet can pull the image again.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
 	first := c.statusFailure
@@ -93,8 +94,8 @@ func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	return &clamped
 }
 
-// isBefore reports whether the failure in a status certainly came before another failure. It allows for an Event that
-// the kubelet created a little after its failure.
+// isBefore reports whether the failure in a status certainly came before another failure. If an Event reports the other
+// failure, isBefore takes into account that the kubelet creates this Event a little later.
 func (f failureEvent) isBefore(other failureEvent) bool {
 	if other.origin != originArrival {
 		return f.latest+instant(statusPatience) < other.earliest
@@ -117,7 +118,7 @@ func (f failureEvent) isAfterRequest(request constraint) bool {
 }
 
 // mayHaveFailedUnnoticed reports whether the pull that seems to be in progress might have failed. The kubelet's client
-// might have dropped the Event about this failure, and the status might still report an earlier failure.
+// might have dropped the Event about the latest failure, and the status might still report an earlier failure.
 func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 	switch next {
 	case MilestonePullStarted, MilestonePullResolved, MilestonePullDownloaded, MilestonePullFinished:
@@ -130,7 +131,7 @@ func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 }
 
 // mayPullUnnoticed reports whether the kubelet might have begun its first pull although the agent received no Event
-// about the pull. For example, an agent that has just started first lists the pods, and later receives the Events.
+// about the pull. For example, a restarted agent receives its first list of pods before it receives Events.
 func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 	return next.milestone == MilestonePullRequested && next.attempt == 0 && f.e.mayHaveMissedEvents(f.asOf) &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {

@@ -86,8 +86,8 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull might have downloaded layers, and the agent has not queried the runtime about
-// these layers yet. A runtime that does not report the times of its pulls does not report layers either.
+// mayHaveNewLayers reports whether a pull might have downloaded layers about which the agent has not queried the
+// runtime yet. A runtime that does not report the times of its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.withLayers == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())

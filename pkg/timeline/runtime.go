@@ -59,8 +59,8 @@ type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
 	// FirstPulledAt is the end of the first pull of this reference (containerd: created_at in the image store).
-	// PulledAt is the end of the latest pull (containerd: updated_at). Both are zero if the runtime does not report
-	// these times.
+	// PulledAt is the end of the latest pull (containerd: updated_at). FirstPulledAt and PulledAt are zero if the
+	// runtime does not report them.
 	FirstPulledAt time.Time `json:"first_pulled_at,omitzero"`
 	PulledAt      time.Time `json:"pulled_at,omitzero"`
 	// SizeBytes is the compressed size in containerd and the uncompressed size in CRI-O. SizeBytes is 0 if unknown.

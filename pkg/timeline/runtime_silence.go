@@ -8,8 +8,9 @@ import (
 const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is the minimum overlap of a silence and a phase. If the overlap is shorter, the silence does not
-	// count as a possible cause of delay. The overlap also includes the time catchUp after the end of the silence.
+	// leastSilence is the minimum overlap of a silence and a phase. If a silence overlaps a phase for a shorter time,
+	// the silence does not count as a possible cause of delay. The overlap also includes the time catchUp after the end
+	// of the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.
@@ -63,8 +64,8 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// mayExplain reports whether the silence overlaps the span s by at least leastSilence and whether needsRuntime finds
-// work of the runtime in s.
+// mayExplain reports whether two conditions are true: the silence overlaps the span s by at least leastSilence, and
+// needsRuntime finds work of the runtime in s.
 func (o RuntimeSilent) mayExplain(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
@@ -110,9 +111,9 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime looks for the runtime's work in a span whose cause is not the runtime. If the span might include such
-// work, needsRuntime returns the phase of the work: PhaseSandbox or PhaseContainerCreate. For all other spans,
-// needsRuntime returns an empty phase.
+// needsRuntime looks for the runtime's work in a span whose cause is not the runtime. If the span might include work of
+// the runtime, needsRuntime returns the phase of this work: PhaseSandbox or PhaseContainerCreate. If the cause of the
+// span is the runtime, or if the span includes no work of the runtime, the result is empty.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of.IsGroup() && len(s.MergedWith) > 0 {

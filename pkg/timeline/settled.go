@@ -16,7 +16,8 @@ func (e *Evidence) Settled(now time.Time) bool {
 	return !w.Runtime && !w.Events && !e.awaitsLayers(now)
 }
 
-// Ended reports whether the start-up is over. Even after the start-up, more evidence can arrive.
+// Ended reports whether the pod became ready, succeeded, failed or was deleted. Even after the start-up ended, more
+// evidence can arrive. Ended returns false if the agent gave up on the start-up.
 func (e *Evidence) Ended() bool {
 	_, over := e.endLearned()
 	return over
@@ -47,9 +48,9 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 }
 
 // graceOver reports whether more than "grace" has passed since the agent learned that the start-up ended, or since
-// Scope.ResumedAt, whichever is later. After somebody sets the clock back, the later of these two times can be in the
-// future. If it is more than "grace" in the future, graceOver also returns true, so the agent does not wait until the
-// clock catches up.
+// Scope.ResumedAt, whichever is later. After somebody sets the clock back, the time when the agent learned of the end,
+// or Scope.ResumedAt, can be in the future. If one of these times is more than "grace" in the future, graceOver also
+// returns true, so that the agent does not wait until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {

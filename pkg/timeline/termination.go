@@ -85,8 +85,7 @@ type Stop struct {
 	StoppedAt time.Time // zero while the container runs, or if unknown
 	// Used is the part of the grace period that the container used, from the kubelet's pickup of the deletion request
 	// to StoppedAt. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most
-	// Error. Timed is false if the container's end needs an explanation other than the kubelet's first stop request:
-	// see stoppedLate.
+	// Error. Timed is false if the kubelet's first stop request does not explain the container's end: see stoppedLate.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known

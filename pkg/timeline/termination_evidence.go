@@ -239,9 +239,9 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 
 // applyEvent reads a Killing Event, which shows when the kubelet began to stop a container. The kubelet creates the
 // Killing Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
-// kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion request belongs to an earlier
-// stop. If the kubelet repeats a stop, it increases the count of the same Event. After a restart, the kubelet can
-// create another Event for the repeated stop.
+// kuberuntime/kuberuntime_container.go, killContainer). A Killing Event from before the deletion request belongs to an
+// earlier stop of the container. If the kubelet tries to stop the container again, it increases the count of the same
+// Killing Event. A kubelet that has restarted can create a new Killing Event instead.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {

@@ -23,7 +23,7 @@ func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination 
 }
 
 // terminationFold computes one termination. The order of its steps matters: the bound of the kubelet's stop needs the
-// bound of the request, and the ends of the containers need both.
+// bound of the request, and the ends of the containers need both bounds.
 type terminationFold struct {
 	e    *TerminationEvidence
 	now  instant
@@ -83,17 +83,17 @@ func (f *terminationFold) objectGone() bound {
 }
 
 // goneBy returns the time when the agent learned that the object is gone. The result is never before the earliest
-// possible time of the request.
+// possible time of the deletion request.
 func (f *terminationFold) goneBy() instant {
 	return max(f.e.gone, f.requested.earliest)
 }
 
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
-// for this time. There are three kinds of evidence for this time:
+// for this time. Three kinds of evidence can show when the kubelet began to stop the containers:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
 //   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, the kubelet also
-//     writes the object's new generation to the status. The agent receives this status late, so podlapse usually
-//     estimates that the stop began at the time of the deletion request.
+//     writes the object's new generation to the status. The agent receives the kubelet's status late, so podlapse
+//     usually estimates that the stop began at the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
 //     kill, or earlier. If the kill came much later than one grace period after the request, the true start of the
 //     stop is unknown: either the kubelet began late, or the kill came late.
@@ -128,7 +128,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		}
 	}
 	stated, statedKnown := b.latest, known
-	var onTime bool // a kill fits a stop that began at most restartTakes after the request
+	var onTime bool // according to a kill, the stop began at most restartTakes after the request
 	for _, s := range f.e.stops {
 		end, code, reason, o := s.endBound()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
@@ -155,7 +155,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 }
 
 // The delay of the kubelet's status is usually shorter than statusLate. In measurements on a quiet node, the delay was
-// 15 to 270 ms. In these measurements, the kubelet began to stop the containers 5 ms after the deletion request.
+// 15 to 270 ms, and the kubelet began to stop the containers 5 ms after the deletion request.
 const statusLate = instant(300 * time.Millisecond)
 
 // leastGrace is the minimum time that the kubelet gives each container, even if the grace period is shorter or

@@ -5,7 +5,8 @@ import "time"
 // restartTakes is the shortest time between two requests to stop a container: the kubelet's first request, and the
 // request that the kubelet sends after a restart. After its start, the kubelet waits for at least 1 s before it lists
 // its pods (kubelet: config/apiserver.go, WaitForAPIServerSyncPeriod). A killed process usually ends within 0.1 s. So
-// if a container ends up to 1 s after its grace period, the reason is a slow kill, not a restart of the kubelet.
+// if a container stops at most 1 s after the end of its grace period, the reason is a slow kill, and not a restart of
+// the kubelet.
 const restartTakes = instant(time.Second)
 
 // stopsBy returns the time by which the kubelet kills a container after a single stop request at the time "begun". If a

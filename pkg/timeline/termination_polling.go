@@ -14,8 +14,7 @@ const (
 	queryWaiting = 5 * time.Second
 	// stopsSoon is the time within which most containers stop after a deletion request.
 	stopsSoon = 10 * time.Second
-	// stopsLate is the time for which the runtime's facts are still likely to change, counted from the end of the grace
-	// period.
+	// stopsLate is how long the runtime's facts are still likely to change after the end of the grace period.
 	stopsLate = 30 * time.Second
 	// queryStuck is the interval between requests for a pod whose grace period ended more than queryStuckAfter ago.
 	queryStuck, queryStuckAfter = time.Minute, 10 * time.Minute

@@ -72,8 +72,8 @@ func (f *terminationFold) terminationSteps() []terminationStep {
 // stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only if
 // the container has the pod's grace period and no client shortened this period. If a client changes the grace period,
 // the grace period starts again. If the pod has more than maxStops containers, the container that stopped last might be
-// missing from the evidence. A late stop has one of two causes: a downtime of the kubelet or of the runtime, or a slow
-// kill. Even a container that is killed late has one full grace period before the kill.
+// missing from the evidence. If a container stopped late, the kubelet or the runtime was not running, or the kill was
+// slow. Even a container that is killed late has one full grace period before the kill.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{

@@ -97,10 +97,10 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the reason for a container's kill is unknown. For a container with phases,
-// killUnexplained returns true if all these phases are unattributed and PhaseKill is a candidate of at least one phase.
-// For a container without phases, killUnexplained returns true if Stop.Timed is false. Before an unexplained kill, the
-// container might not have received a stop signal.
+// killUnexplained reports whether the reason for a container's kill is unknown. If any phase of the container is not
+// PhaseUnattributed, the result is false. If all phases of the container are PhaseUnattributed, the result is true if
+// PhaseKill is a candidate of at least one of them. If the container has no phases, the result is true if Stop.Timed is
+// false. Before an unexplained kill, the container might not have received a stop signal.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {
@@ -126,9 +126,9 @@ func (t Termination) ranText(s *Stop) string {
 	return "at least its grace period of " + seconds(max(t.Grace, leastGrace))
 }
 
-// ignoredText returns, as text, how long a killed container ignored its stop signal. A sidecar gets the stop
-// signal only after the containers that it serves have stopped. The kubelet waits at least leastGrace between this
-// signal and the kill.
+// ignoredText returns, as text, how long a killed container ignored its stop signal. A sidecar gets the stop signal
+// only after the containers that it serves have stopped. After the stop signal, the kubelet waits for at least
+// leastGrace before it kills a sidecar.
 func (t Termination) ignoredText(s *Stop) string {
 	if s.Kind != KindSidecar {
 		return t.ranText(s)

@@ -12,7 +12,7 @@ import (
 // State is the progress of a pod's start-up.
 type State string
 
-// The states. All states except StateStarting are settled.
+// The states. In all states except StateStarting, the start-up is over.
 const (
 	StateStarting  State = "starting"
 	StateReady     State = "ready"
@@ -40,7 +40,9 @@ type Timeline struct {
 	Partial bool
 
 	CreatedAt time.Time
-	// SettledAt is the end of the start-up. SettledAt is zero in StateStarting.
+	// SettledAt is the time when the start-up ended. SettledAt is zero in StateStarting. The start-up is settled later
+	// than SettledAt, because late evidence can arrive (Evidence.Settled). The name of the field is kept for
+	// compatibility with the field settled_at of the API.
 	SettledAt time.Time
 	// Total is SettledAt minus CreatedAt. In StateStarting, Total is the time since CreatedAt. Total equals the sum of
 	// the phases' durations exactly. TotalError is the error bound of Total: the maximum of |Total − truth|.
@@ -67,8 +69,8 @@ type Timeline struct {
 	// Events about a pod, the kubelet's client drops Events by design; the dropped Events do not make a timeline
 	// incomplete.
 	Incomplete bool
-	// EventMessage lists the kubelet's Events from Event watches, in order of time. The list ends with the start-up,
-	// and contains only the earliest 32 Events.
+	// EventMessage lists the kubelet's Events from Event watches, in order of time. The list contains at most the 32
+	// earliest Events, and no Events after the end of the start-up.
 	EventMessage []EventMessage
 
 	Revision    string // see Pod.Revision
@@ -146,8 +148,8 @@ type Span struct {
 // Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Pull is one attempt to get one container's image. An unknown instant is zero. A duration with an unknown start or end
-// is also zero.
+// Pull is one attempt to get one container's image. An unknown instant is zero. A duration is zero if its start or its
+// end is unknown.
 type Pull struct {
 	Container string
 	Kind      ContainerKind // the kind of the container
@@ -174,14 +176,14 @@ type Pull struct {
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
 	// not report layers. For each layer, Shared is true if the layer arrived with another pod's pull. The bytes of a
-	// shared layer belong to the pull of that other pod, and not to this pull.
+	// shared layer belong to another pod's pull, and not to this pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
 	// Resumed is true if the image's manifest was on the node before this pull began. Before a resumed pull, an
-	// interrupted attempt might have downloaded some layers. containerd does not download these layers again. So the
-	// number of bytes of a resumed pull is unknown.
+	// interrupted attempt might have downloaded some layers, which containerd does not download again. So the number of
+	// bytes of a resumed pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during

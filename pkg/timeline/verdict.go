@@ -194,18 +194,18 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// namesHook reports whether the container of a span is certainly the container with the post-start hook. If a group
-// phase has candidates other than PhasePostStartHook and PhaseKubeletSync, its container can belong to one of these
-// other candidates.
+// namesHook reports whether the container of a span is certainly the container with the post-start hook. If the span is
+// a group phase with a third candidate besides PhasePostStartHook and PhaseKubeletSync, the span's container can be the
+// container of the third candidate.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })
 }
 
 // partLength returns the length of a part as text. The argument "bound" is the part's error bound, and the argument
-// "total" is the total's error bound. The text contains the part's error bound only if this bound meets two conditions:
-// it is greater than half of the part's length, and it exceeds the total's error bound by at least leastNamed. The
-// verdict already contains the total's error bound.
+// "total" is the total's error bound. The text contains the part's error bound only if this bound is greater than half
+// of the part's length, and exceeds the total's error bound by at least leastNamed. The verdict already contains the
+// total's error bound.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)
@@ -215,7 +215,7 @@ func partLength(length, bound, total time.Duration) string {
 
 func seconds(d time.Duration) string { return SecondsText(d, 1) }
 
-// add adds the pressure during a span, weighted by the span's length. It skips phases that do not happen on the node
+// add adds the pressure during a span, weighted by the span's length. add skips phases that do not happen on the node,
 // and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
@@ -228,8 +228,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe returns a text about the highest pressure, or an empty text if no pressure was high. It divides p, which is
-// a sum from add, by the argument "length".
+// describe returns a text about the highest pressure, or an empty text if no pressure was high. describe divides p,
+// which is a sum from add, by the argument "length".
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

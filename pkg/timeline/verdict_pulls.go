@@ -194,8 +194,8 @@ func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.At
 // hasRate reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) hasRate() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
-// pullBehind returns the pull attempt that a span belongs to. A back-off belongs to the failed attempt before it. If no
-// attempt is known, pullBehind returns any pull of the container, but only if the container's image never changed.
+// pullBehind returns the pull attempt that a span belongs to. A back-off belongs to the failed attempt before it. If
+// the span's attempt is unknown and the container's image never changed, pullBehind returns the container's first pull.
 // pullBehind returns nil if the span's image is unknown.
 func (t Timeline) pullBehind(s Span) *Pull {
 	if s.Phase == PhaseImageBackoff {

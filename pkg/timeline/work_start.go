@@ -15,7 +15,7 @@ const relistEvery = time.Second
 // sandbox, the end of each earlier init container, and the start of each other container that ran before this container
 // was created. The kubelet can skip a container, for example during its back-off, and first create containers that come
 // later in the spec. If an earlier creation of the container failed, an earlier attempt might have pulled the image. So
-// after a failed creation, workStart uses only conditions that are true for every attempt.
+// if a creation failed, workStart uses only conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -68,8 +68,9 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 // mayStartWorkLater reports whether the kubelet might have started work on a container after the instant "then". The
 // kubelet starts this work only after the start of the sandbox, and some runtimes do not report this start. The kubelet
 // detects the end of an init container and the start of a sidecar only when it lists the running containers, so the
-// work on the next container starts with a delay. The kubelet also waits for a sidecar's startup probe, for a
-// post-start hook, and during back-off. After the last of these waits, the kubelet creates the container immediately.
+// work on the next container starts with a delay. Before the work on the next container, the kubelet also waits for a
+// sidecar's startup probe, for a post-start hook, and during back-off. When the kubelet no longer has to wait, it
+// creates the next container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)

@@ -34,7 +34,7 @@ type Pod struct {
 	// pods with a Port are agents.
 	Agent string
 	// Handler, if set, responds to the requests that clients send through the API server's proxy. Without Handler, the
-	// proxy forwards these requests to the address in the field Agent. Port-forwards never use Handler.
+	// proxy forwards the requests to the address in the field Agent. Port-forwards never use Handler.
 	Handler http.Handler
 	Port    int
 	HTTPS   bool
@@ -85,9 +85,9 @@ func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.refuse = policy
 }
 
-// Hang makes the server send no response to some requests, until the client gives up. An API server whose network
-// cannot reach pods behaves in the same way. The function "policy" returns true for each request that must not get a
-// response.
+// Hang makes the server send no response to some requests, until the client gives up. A real API server also sends no
+// response if its network cannot reach the pods. The function "policy" returns true for each request that must not get
+// a response.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

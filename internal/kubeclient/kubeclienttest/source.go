@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing fails the test if an observation has arrived. Nothing is the opposite of Next.
+// Nothing checks that no observation has arrived. If an observation has arrived, the test fails.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {

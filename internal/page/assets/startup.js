@@ -1,4 +1,4 @@
-// In lists, the page keeps only some fields of each record, because it can have 1500 start-ups.
+// In lists, the page keeps only some fields of each record, because the page can have 1500 start-ups.
 
 import { imageOf, registryOf } from './pulls.js';
 import { percent, visible } from './text.js';

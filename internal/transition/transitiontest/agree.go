@@ -80,8 +80,8 @@ func (a *agreement) checkPod() {
 	a.comparePhase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers checks the containers and their order. The containers that run before the main containers come first,
-// in spec order. The main containers come last.
+// checkContainers checks the containers and their order. The required order is: first the containers that run before
+// the main containers, in spec order, and then the main containers.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.want.Containers {

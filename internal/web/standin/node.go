@@ -46,7 +46,8 @@ func startedNode() nodestart.Timeline {
 	return t
 }
 
-// hostileNode returns the record of a node. Each attack occurs in every field of untrusted text.
+// hostileNode returns the record of a node whose texts attack the page. Every field of untrusted text contains each
+// attack in turn.
 func hostileNode() (api.NodeStartUpRecord, bool) {
 	record := nodestart.Record(startedNode())
 	for i, attack := range attacks() {

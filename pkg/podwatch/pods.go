@@ -21,7 +21,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/podlapse/podlapse/internal/backoff"
-	"github.com/podlapse/podlapse/internal/health"
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -40,13 +39,16 @@ type Config struct {
 	// Observe receives PodSeen and PodGone, one at a time and in order. While Observe blocks, later events wait in
 	// the connection to the API server. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
-	Report  health.Report
-	Now     func() time.Time
+	// Report receives the status of the pod watch: whether the watch works, and a text for people. Report must not
+	// block, and must be safe for concurrent use.
+	Report func(up bool, detail string)
+	Now    func() time.Time
 	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. If the first list does not
 	// contain a known pod, the type Pods passes PodGone for this pod to Observe.
 	Known []string
-	// AsNode must be true if the client uses a configuration from kubeclient.AsNode. If AsNode is true and the API
-	// server refuses a request, the error names the permission to impersonate the node.
+	// AsNode must be true if the client impersonates the user of its node, system:node:NodeName (Kubernetes 1.36 or
+	// newer). If AsNode is true and the API server refuses a request, the error names the permission to impersonate the
+	// node.
 	AsNode bool
 	// If Traits is true, PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool

@@ -61,8 +61,8 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// print writes text to standard output. For the agents that did not respond, it also writes notes to standard error.
-// The exit code is ExitPartial if the list "failed" contains an error.
+// print writes text to standard output. If agents did not respond, print also writes notes to standard error. The exit
+// code is ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -121,7 +121,8 @@ func (o *omitted) Error() string {
 }
 
 // noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy failed.
-// Without --verbose, noteFallback writes nothing, because in many clusters the proxy never reaches pods.
+// Without --verbose, noteFallback writes nothing: in many clusters the proxy never reaches pods, so every command would
+// write the note.
 func (a agentQuery) noteFallback() {
 	if a.cluster == nil || !a.target.verbose {
 		return

@@ -1,9 +1,10 @@
-package recording
+package recorder
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -104,11 +106,15 @@ func (b *bench) run(t *testing.T) (stop func()) {
 	}
 }
 
-// plainHeader and line are the two lines in a bench's file after one recorded observation.
+// header1 is a header of the format's first version. plainHeader and line are the two lines in a bench's file after one
+// recorded observation.
 const (
 	plainHeader = `{"kind":"header","version":2}` + "\n"
-	line        = gone
+	header1     = `{"kind":"header","version":1,"runtime":true}` + "\n"
+	line        = `{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}` + "\n"
 )
+
+var noon = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 var observed = timeline.PodGone{UID: "u", ArrivedAt: noon}
 
@@ -245,9 +251,22 @@ func TestRecorderCountsEncodingErrors(t *testing.T) {
 	})
 }
 
+// countObservations returns the number of observations before an error. The error is nil at the end of the input.
+func countObservations(in io.Reader) (n int, err error) {
+	for reader := recording.NewReader(in); ; n++ {
+		switch _, err := reader.Next(); err {
+		case nil:
+		case io.EOF:
+			return n, nil
+		default:
+			return n, err
+		}
+	}
+}
+
 func TestLatestObservationsAreARecording(t *testing.T) {
 	recorder, err := New(Config{Latest: true,
-		Header: Header{Agent: "v1"}, Before: []timeline.Observation{observed},
+		Header: recording.Header{Agent: "v1"}, Before: []timeline.Observation{observed},
 		Registerer: prometheus.NewRegistry(), Logger: zap.NewNop(),
 	})
 	if err != nil {
@@ -263,7 +282,7 @@ func TestLatestObservationsAreARecording(t *testing.T) {
 	}
 	var out bytes.Buffer
 	n, err := recorder.WriteTo(&out)
-	count, readErr := read(bytes.NewReader(out.Bytes()))
+	count, readErr := countObservations(bytes.NewReader(out.Bytes()))
 	if err != nil || readErr != nil || count != 3 || n != int64(out.Len()) {
 		t.Errorf("%d bytes, %v; read %d, %v of %q", n, err, count, readErr, out.String())
 	}
@@ -291,11 +310,11 @@ func TestRingIsBounded(t *testing.T) {
 
 // BenchmarkRecord encodes and keeps a typical pod object.
 func BenchmarkRecord(b *testing.B) {
-	recorded, err := os.ReadFile(filepath.Join("testdata", "cold-start.jsonl"))
+	recorded, err := os.ReadFile(filepath.Join("..", "recording", "testdata", "cold-start.jsonl"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	o, err := NewReader(bytes.NewReader(recorded)).Next()
+	o, err := recording.NewReader(bytes.NewReader(recorded)).Next()
 	if err != nil {
 		b.Fatal(err)
 	}

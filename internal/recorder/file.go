@@ -1,4 +1,4 @@
-package recording
+package recorder
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/podlapse/podlapse/internal/recording"
 )
 
 const (
@@ -33,50 +35,61 @@ type File struct {
 func OpenFile(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: check that the directory exists and that the agent's user can write the file, or "+
+			"choose another file", err)
 	}
-	size, err := whereToGoOn(file)
+	size, err := cutLine(file)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
 	return &File{out: file, limit: MaxFile, size: size}, nil
 }
 
-func whereToGoOn(file *os.File) (int64, error) {
-	info, err := file.Stat()
+// cutLine removes an incomplete last line, and returns the size of the file.
+func cutLine(file *os.File) (int64, error) {
+	whole, size, err := measure(file)
 	if err != nil {
-		return 0, fmt.Errorf("read the status of the file: %w", err)
+		return 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return 0, errors.New("the path is not a regular file: choose another file")
-	}
-	size := info.Size()
-	if size == 0 {
-		return 0, nil
-	}
-	first, err := bufio.NewReaderSize(io.NewSectionReader(file, 0, size), MaxLine).ReadSlice('\n')
-	if err == nil {
-		_, err = decodeHeader(first)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("the file is not a recording that the agent can append to, so choose another file: %w",
-			err)
-	}
-	tail := make([]byte, min(size, MaxLine))
-	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return 0, fmt.Errorf("read the end of the file: %w", err)
-	}
-	end := bytes.LastIndexByte(tail, '\n')
-	if end < 0 {
-		return 0, fmt.Errorf("the last line of the file has more than %d bytes: choose another file", MaxLine)
-	}
-	half := int64(len(tail) - 1 - end)
-	if half > 0 {
-		if err := file.Truncate(size - half); err != nil {
+	if whole < size {
+		if err := file.Truncate(whole); err != nil {
 			return 0, fmt.Errorf("cannot remove the incomplete last line of the file: %w", err)
 		}
 	}
-	return size - half, nil
+	return whole, nil
+}
+
+// measure returns the total size of the complete lines, and the size of the file. If the agent cannot append to the
+// file, measure returns an error.
+func measure(file *os.File) (whole, size int64, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the status of the file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return 0, 0, errors.New("the path is not a regular file: choose another file")
+	}
+	if size = info.Size(); size == 0 {
+		return 0, 0, nil
+	}
+	first, err := bufio.NewReaderSize(io.NewSectionReader(file, 0, size), recording.MaxLine).ReadSlice('\n')
+	if err == nil {
+		_, err = recording.DecodeHeader(first)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("the file is not a recording that the agent can append to, so choose another file: %w",
+			err)
+	}
+	tail := make([]byte, min(size, recording.MaxLine))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return 0, 0, fmt.Errorf("read the end of the file: %w", err)
+	}
+	end := bytes.LastIndexByte(tail, '\n')
+	if end < 0 {
+		return 0, 0, fmt.Errorf("the last line of the file has more than %d bytes: choose another file",
+			recording.MaxLine)
+	}
+	return size - int64(len(tail)-1-end), size, nil
 }
 
 // begin writes a header immediately.
@@ -103,8 +116,10 @@ func (f *File) write(line []byte) (taken int, err error) {
 
 func (f *File) fits(line []byte) bool { return f.size+int64(len(line)) <= f.limit }
 
-func (f *File) full() error {
-	return fmt.Errorf("the file has reached its limit of %d MiB: record to another file", f.limit>>20)
+func (f *File) full() error { return fullError(f.limit) }
+
+func fullError(limit int64) error {
+	return fmt.Errorf("the file has reached its limit of %d MiB: record to another file", limit>>20)
 }
 
 // flush writes the lines in the buffer and returns their number.

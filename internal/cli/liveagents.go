@@ -25,7 +25,7 @@ const (
 	searchEvery = 30 * time.Second
 )
 
-// keys sends the typed keys until the terminal is closed. It omits the escape sequences of function keys, because the
+// keys sends the typed keys until the terminal is closed. keys omits the escape sequences of function keys, because the
 // bytes of these sequences look like other keys. A whole escape sequence arrives in one read.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
@@ -48,9 +48,9 @@ func keys(in io.Reader) <-chan byte {
 	return typed
 }
 
-// followers manages the goroutines that follow or poll agents, and holds the board that shows the agents' data. Only
-// one goroutine uses the board.
-type followers struct {
+// liveAgents manages the goroutines that read the streams of agents or poll agents, and holds the board that shows the
+// agents' data. Only one goroutine uses the board.
+type liveAgents struct {
 	agentQuery
 	config  topConfig
 	filter  client.Filter // filter of the streams
@@ -82,87 +82,87 @@ type searchResult struct {
 	err    error
 }
 
-func newFollowers(a agentQuery, c topConfig) *followers {
-	return &followers{
+func newLiveAgents(a agentQuery, c topConfig) *liveAgents {
+	return &liveAgents{
 		agentQuery: a, config: c, filter: c.filterAt(time.Now()), board: c.board(),
 		running: map[string]context.CancelFunc{}, heard: make(chan streamEvent), ended: make(chan streamEnd),
 		found: make(chan searchResult, 1), polling: newPoller(),
 	}
 }
 
-// look runs the first search for agents and follows the agents that it finds.
-func (f *followers) look(ctx context.Context, limit time.Duration) error {
+// look runs the first search for agents and opens streams to the agents that it finds.
+func (l *liveAgents) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	there, err := f.agents(asked, f.target.node)
+	there, err := l.agents(asked, l.target.node)
 	if err == nil {
-		f.follow(ctx, there)
+		l.updateStreams(ctx, there)
 	}
 	return err
 }
 
-// follow opens streams to new agents and closes the streams of deleted agents. If the cluster has more than maxStreams
-// agents, the method "follow" closes all streams, and then the method "show" polls the agents.
-func (f *followers) follow(ctx context.Context, there []agents.Agent) {
+// updateStreams opens streams to new agents and closes the streams of deleted agents. If the cluster has more than
+// maxStreams agents, updateStreams closes all streams, and then the method "show" polls the agents.
+func (l *liveAgents) updateStreams(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
-	for _, name := range f.board.Agents() { // the board also lists agents whose streams have ended
+	for _, name := range l.board.Agents() { // the board also lists agents whose streams have ended
 		gone[name] = true
 	}
-	f.polling.agents = nil
+	l.polling.agents = nil
 	if len(there) > maxStreams {
-		f.polling.agents = there
-		for _, stop := range f.running {
+		l.polling.agents = there
+		for _, stop := range l.running {
 			stop()
 		}
 	}
 	for _, agent := range there {
 		delete(gone, agent.Pod)
-		f.board.Join(agent.Pod, agent.Node)
-		if _, ok := f.running[agent.Pod]; !ok && f.polling.agents == nil {
-			f.stream(ctx, agent)
+		l.board.Join(agent.Pod, agent.Node)
+		if _, ok := l.running[agent.Pod]; !ok && l.polling.agents == nil {
+			l.stream(ctx, agent)
 		}
 	}
 	for name := range gone {
-		if stop, ok := f.running[name]; ok {
+		if stop, ok := l.running[name]; ok {
 			stop()
 		}
-		f.board.Leave(name)
+		l.board.Leave(name)
 	}
 }
 
-// stream starts a goroutine that follows an agent.
-func (f *followers) stream(ctx context.Context, agent agents.Agent) {
-	following, stop := context.WithCancel(ctx)
-	f.running[agent.Pod] = stop
+// stream starts a goroutine that reads the stream of an agent.
+func (l *liveAgents) stream(ctx context.Context, agent agents.Agent) {
+	streaming, stop := context.WithCancel(ctx)
+	l.running[agent.Pod] = stop
 	go func() {
-		err := agent.Follow(following, f.filter, func(event client.Event) error {
-			event.Pulls = livePullsOf(event.Pulls, f.target.namespace)
+		err := agent.Follow(streaming, l.filter, func(event client.Event) error {
+			event.Pulls = livePullsOf(event.Pulls, l.target.namespace)
 			select {
-			case f.heard <- streamEvent{agent.Pod, event}:
+			case l.heard <- streamEvent{agent.Pod, event}:
 				return nil
-			case <-following.Done():
-				return following.Err()
+			case <-streaming.Done():
+				return streaming.Err()
 			}
 		})
-		f.ended <- streamEnd{agent.Pod, err} // the method "show" or "wait" receives the message
+		l.ended <- streamEnd{agent.Pod, err} // the method "show" or "wait" receives the message
 	}()
 }
 
 // end removes a stream that has ended. If the next search finds the agent again, the command `top` opens a new stream.
-func (f *followers) end(e streamEnd) {
-	f.running[e.from]()
-	delete(f.running, e.from)
+func (l *liveAgents) end(e streamEnd) {
+	l.running[e.from]()
+	delete(l.running, e.from)
 	if !errors.Is(e.err, context.Canceled) {
-		f.board.Lose(e.from, f.withRemedy(agents.Plain(e.err)), time.Now())
+		l.board.Lose(e.from, l.withRemedy(agents.Plain(e.err)), time.Now())
 	}
 }
 
 // wait waits until all goroutines have ended. The caller must first cancel the context of the goroutines.
-func (f *followers) wait() {
-	f.looking.Wait()
-	f.polling.running.Wait()
-	for len(f.running) > 0 {
-		f.end(<-f.ended)
+func (l *liveAgents) wait() {
+	l.looking.Wait()
+	l.polling.running.Wait()
+	for len(l.running) > 0 {
+		l.end(<-l.ended)
 	}
 }
 
@@ -174,36 +174,36 @@ type canvas interface {
 
 // show draws the board until ctx is done, the user quits, or drawing fails. If the queries to all agents fail before
 // any agent has responded, show returns an error.
-func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
+func (l *liveAgents) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()
 	looked, looking := time.Now(), false
-	f.startPoll(ctx, looked)
+	l.startPoll(ctx, looked)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case h := <-f.heard:
-			f.opened = f.opened || h.event.Kind == client.KindOpen
-			f.board.Take(h.from, h.event, time.Now())
+		case h := <-l.heard:
+			l.opened = l.opened || h.event.Kind == client.KindOpen
+			l.board.Take(h.from, h.event, time.Now())
 			continue // the board appears on the screen at the next tick
-		case response := <-f.polling.responses:
-			f.takeResponse(response)
+		case response := <-l.polling.responses:
+			l.takeResponse(response)
 			continue
-		case <-f.polling.done:
-			if err := f.endPoll(); err != nil {
+		case <-l.polling.done:
+			if err := l.endPoll(); err != nil {
 				return err
 			}
 			continue
-		case e := <-f.ended:
-			if f.end(e); len(f.running) == 0 && !f.opened && f.polling.agents == nil {
+		case e := <-l.ended:
+			if l.end(e); len(l.running) == 0 && !l.opened && l.polling.agents == nil {
 				return agents.Plain(e.err) // every stream failed before an agent responded
 			}
 			continue
-		case found := <-f.found:
+		case found := <-l.found:
 			looking = false
 			if found.err == nil { // after a failed search, keep the known agents
-				f.follow(ctx, found.agents)
+				l.updateStreams(ctx, found.agents)
 			}
 		case key := <-typed:
 			const interrupt, endOfText = 3, 4 // Ctrl-C and Ctrl-D, if the terminal sends these keys as characters
@@ -212,24 +212,24 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 			}
 			continue
 		case now := <-ticks.C:
-			f.startPoll(ctx, now)
+			l.startPoll(ctx, now)
 			if !looking && now.Sub(looked) > searchEvery {
 				looked, looking = now, true
-				f.looking.Go(func() { f.search(ctx) })
+				l.looking.Go(func() { l.search(ctx) })
 			}
 		}
 		layout := page()
 		_, lines := screen.Size()
-		if err := screen.Draw(f.board.View(time.Now(), layout, lines)); err != nil {
+		if err := screen.Draw(l.board.View(time.Now(), layout, lines)); err != nil {
 			return err
 		}
 	}
 }
 
-// search finds the current agents. The send to f.found never blocks, because only one search runs at a time.
-func (f *followers) search(ctx context.Context) {
+// search finds the current agents. The send to l.found never blocks, because only one search runs at a time.
+func (l *liveAgents) search(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, agentLimit)
 	defer stop()
-	there, err := f.agents(ctx, f.target.node)
-	f.found <- searchResult{there, err}
+	there, err := l.agents(ctx, l.target.node)
+	l.found <- searchResult{there, err}
 }

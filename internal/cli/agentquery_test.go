@@ -140,7 +140,7 @@ func TestQueryOverTLS(t *testing.T) {
 	if err := os.WriteFile(authority, pemOf(agent.Certificate().Raw), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	asked := func(flags ...string) said {
+	asked := func(flags ...string) commandOutput {
 		return runs(t, AgentProgram, environment{},
 			append([]string{"explain", "shop/web-0", "--server", agent.URL}, flags...)...)
 	}

@@ -1,4 +1,4 @@
-package recording
+package recorder
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/sink"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -25,7 +26,7 @@ const (
 
 // Config configures a Recorder. The field File is optional. The field Report is required only if the field File is set.
 type Config struct {
-	Header     Header
+	Header     recording.Header
 	Before     []timeline.Observation // earlier observations; the Recorder records them first
 	Latest     bool                   // true to keep the latest observations in memory for WriteTo
 	File       *File                  // nil to record only in memory; the Recorder closes the file
@@ -46,7 +47,7 @@ type Recorder struct {
 
 // New creates a recorder. The recorder writes nothing until Run. New panics if its metrics are already registered.
 func New(config Config) (*Recorder, error) {
-	header, err := EncodeHeader(config.Header)
+	header, err := recording.EncodeHeader(config.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 // record encodes an observation. If the Recorder has no file, record immediately counts the observation as sent. If the
 // Recorder has a file, the observation counts as sent only after the file has received the line.
 func (r *Recorder) record(o timeline.Observation) {
-	line, err := Encode(o)
+	line, err := recording.Encode(o)
 	if err != nil { // one invalid observation must not stop the recording
 		r.queue.Drop(1)
 		r.config.Logger.Debug("cannot record an observation", zap.String("uid", o.PodUID()), zap.Error(err))

@@ -1,10 +1,12 @@
-package recording
+package recorder
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/internal/recording"
 )
 
 func TestOpenFileCreatesPrivateFile(t *testing.T) {
@@ -21,11 +23,11 @@ func TestOpenFileCreatesPrivateFile(t *testing.T) {
 
 func TestOpenFileAppends(t *testing.T) {
 	for name, test := range map[string]struct{ before, after string }{
-		"whole":                    {header1 + gone, header1 + gone},
-		"truncated line":           {header1 + gone + gone[:7], header1 + gone},
-		"truncated first line":     {header1 + gone[:7], header1},
+		"whole":                    {header1 + line, header1 + line},
+		"truncated line":           {header1 + line + line[:7], header1 + line},
+		"truncated first line":     {header1 + line[:7], header1},
 		"nothing but a header":     {header1, header1},
-		"zeros after a power loss": {header1 + gone + strings.Repeat("\x00", 4096), header1 + gone},
+		"zeros after a power loss": {header1 + line + strings.Repeat("\x00", 4096), header1 + line},
 	} {
 		path := filepath.Join(t.TempDir(), "r.jsonl")
 		if err := os.WriteFile(path, []byte(test.before), 0o600); err != nil {
@@ -65,7 +67,7 @@ func TestOpenFileRefuses(t *testing.T) {
 		{path("a", "root:x:0:0\n"), "is not a recording that the agent can append to, so choose another"},
 		{path("b", "no line end"), "is not a recording that the agent can append to"},
 		{path("c", `{"kind":"header","version":9}`+"\n"), "unknown format version 9"},
-		{path("d", header1+strings.Repeat("x", MaxLine)), "the last line of the file has more than"},
+		{path("d", header1+strings.Repeat("x", recording.MaxLine)), "the last line of the file has more than"},
 	} {
 		before, _ := os.ReadFile(test.path)
 		_, err := OpenFile(test.path)

@@ -1,0 +1,38 @@
+package flags
+
+import (
+	"fmt"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// unknownFlag returns the error for an unknown flag. If the table has a flag with a similar name, the error suggests
+// this flag.
+func unknownFlag(name string, similar Flag) error {
+	if similar.Name == "" {
+		return fmt.Errorf("unknown flag %s", withDashes(name))
+	}
+	return fmt.Errorf("unknown flag %s: did you mean %s?", withDashes(name), withDashes(similar.Name))
+}
+
+// similar returns the flag whose name has the smallest edit distance to the given name. The distance must be at most
+// 1, or 2 if the name has at least five letters: two swapped letters are two edits. If no name is similar, the result
+// is an empty flag.
+func (t Table) similar(name string) Flag {
+	var best Flag
+	least := min(2, (len(name)+1)/3) + 1
+	for _, f := range t {
+		if f.Hidden {
+			continue
+		}
+		for _, known := range []string{f.Name, f.Alias} {
+			if len(known) < 2 || max(len(known)-len(name), len(name)-len(known)) >= least {
+				continue // a long name would make the computation slow
+			}
+			if d := levenshtein.ComputeDistance(name, known); d < least {
+				best, least = f, d
+			}
+		}
+	}
+	return best
+}
