@@ -1,6 +1,8 @@
 # `make up` runs podlapse on a real node, `make test` runs all tests, and `make help` lists the targets.
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# `make matrix` writes its results into the repository. They do not change the agent, so they do not make it "dirty".
+VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo unknown)$(shell git status --porcelain \
+	--untracked-files=no -- . ':!docs/compatibility.md' ':!lab/compatibility' 2>/dev/null | grep -q . && echo -dirty)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # Make builds the agent, the lab and the node's programs with the same flags, so that these builds share compiled
 # packages. The compiler omits the debugging information, because the linker would strip it later.
@@ -21,20 +23,20 @@ NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes
 # Before Go 1.27, a fuzz run with a duration can fail at its end with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
-# scenarios run the agent as a process. With the scenarios in this order, the lab changes from the DaemonSet to the
-# process only once.
+# scenarios run the agent as a process. So the lab replaces the DaemonSet with the process only once.
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# The number of commits and the day of the year determine the turn of this run. $(call TURN,NUMBER) is a number from 1 to
-# NUMBER.
-TURN = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
+# $(call CHOICE,NUMBER) is a number from 1 to NUMBER, which the number of commits and the day of the year determine.
+CHOICE = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
 # Each run of `make test` runs only one of these groups of scenarios, so that `make test` takes less time.
 # `make test-long` runs all groups. A plus sign separates the scenarios of a group.
 ROTATION := alerts stream-truth+prometheus restart+documentation unpack+node-health+probes+annotations \
 	rollout+otlp+termination+rollout-trace+life-trace+node-impersonation
 ROTATED  := $(subst +, ,$(ROTATION))
-RESTING   = $(filter-out $(subst +, ,$(word $(call TURN,$(words $(ROTATION))),$(ROTATION))),$(ROTATED))
+# The group of scenarios of this run, and the scenarios of all other groups, which this run skips.
+CHOSEN_GROUP = $(subst +, ,$(word $(call CHOICE,$(words $(ROTATION))),$(ROTATION)))
+SKIPPED      = $(filter-out $(CHOSEN_GROUP),$(ROTATED))
 # The scenario what-if tries several changes to a pod. PODLAPSE_WHAT_IF_PODS is the number of pods for each change. The
 # default is 1 in `make test`, and 20 in `make test-long` and `make scenario`. For the changes readiness_period and
 # config_present, the scenario uses at least four pods, because four pods that start at the same time take no longer
@@ -59,7 +61,7 @@ endif
 .PHONY: FORCE help build image lab up prefetch down status list stacks scenario blame-soak accuracy-page pictures test test-long arm64-test check vet lint vuln unit stress-tests fuzz image-test page-test node-test stack-test matrix compare fleet-cost bench sample-sentences clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/podlapse-agent.
 	CGO_ENABLED=0 go build $(GOBUILD) -buildvcs=false -ldflags '$(LDFLAGS)' -o $(AGENT) ./cmd/agent
@@ -89,7 +91,7 @@ up: ## Start a node with the agent and a sample workload (needs root on Linux).
 
 # `go list` downloads exactly the modules that the build needs. If a download fails, the build step that needs the
 # module reports the error.
-prefetch: # Download the modules of the node's programs, and install buildah for the image.
+prefetch: ## Download the modules of the node's programs, and install buildah for the image.
 	@command -v buildah >/dev/null || ./image.sh prepare >/dev/null 2>&1 || true
 	@[ -n "$(STACK)" ] || for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
 
@@ -191,7 +193,7 @@ unit: ## Run the tests that need no node.
 # Linking a test program takes as long as running it, so make builds each test program only once.
 stress-tests: ## Run the tests that need no node N=10 times, each program on one thread, in random order, while each core also runs two busy loops.
 	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
-	for module in . lab; do \
+	for module in lab .; do \
 		(cd $$module; go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | while read -r dir; do \
 			program="$$work/$$(echo "$$dir" | tr / _)"; go test -c -o "$$program" "$$dir"; echo "$$program $$dir" >>"$$work/programs"; \
 		done); \
@@ -235,14 +237,14 @@ endif
 node-test: build lab $(if $(NODE),$(ARCHIVE)) ## Run the scenarios on a real node (needs root on Linux).
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT) --image $(ARCHIVE) --sample; \
-	for name in $(filter-out $(RESTING),$(SCENARIOS)); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
+	for name in $(filter-out $(SKIPPED),$(SCENARIOS)); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
 else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
 # Each run of `make test` also tries one other stack, so that every stack is tested from time to time.
 STACKS := certificates cgroup2 coldpause containerd-1.7 eks gke k8s-1.34 mirror stargz
-NEXT_STACK = $(word $(call TURN,$(words $(STACKS))),$(STACKS))
+NEXT_STACK = $(word $(call CHOICE,$(words $(STACKS))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
 ifeq ($(NODE),yes)
 	@set -e; name=$(or $(STACK),$(NEXT_STACK)); echo "trying the stack $$name; to repeat: make stack-test STACK=$$name"; \

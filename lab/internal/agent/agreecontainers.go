@@ -66,8 +66,8 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record r with the timeline of the last container in "containers". The last container must be
-// an init container or a sidecar.
+// compareInit compares the record r with the timeline of the last container in "containers", which must be an init
+// container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -94,7 +94,7 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 // succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does
 // not show which run was successful, so the method uses the first run that might have ended at the reported time. If no
 // run could have ended at the reported time, the method uses the last run. The last run might have failed, so the
-// result is doubtful unless a later container has started or the pod is ready.
+// result is certain only if a later container has started or the pod is ready.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
@@ -112,8 +112,8 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 	return last
 }
 
-// passedBy returns true if the pod is ready, or if the kubelet has started a container that comes after the named
-// container.
+// passedBy returns true if the pod is ready, or if the kubelet has started a container that comes after the container
+// with the given name.
 func (c *comparison) passedBy(name string) bool {
 	after := false
 	for _, known := range c.timeline.containersInOrder() {

@@ -50,7 +50,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]
 	for i, first := range attempts {
-		if first.Attempt == 0 || i > 0 && first.Image != attempts[i-1].Image { // the record is about the last image
+		if first.Attempt == 0 || i > 0 && first.Image != attempts[i-1].Image { // only pulls of the last image count
 			want.StartedAt = earlierOf(first.RequestedAt, first.StartedAt)
 			dated = last.Image != Unknown
 		}

@@ -25,7 +25,7 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems returns the violations of the documented rules for a settled timeline:
+// Problems returns the violations of the documented rules for the timeline of a start-up that is over:
 //   - Each phase starts when the previous phase ends.
 //   - The duration of each phase equals the time between its start and its end.
 //   - The sum of all durations equals the total exactly.

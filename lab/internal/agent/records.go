@@ -132,8 +132,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records. If several records have the same ID, the function keeps only the first record. The
-// function keeps all records without an ID.
+// Once removes repeated records. If several records have the same ID, Once keeps only the first record. Once keeps all
+// records without an ID.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

@@ -105,7 +105,7 @@ type Milestone struct {
 	Sources   []string  `json:"sources"`
 }
 
-// Starting is the state of a pod that is not settled.
+// Starting is the state of a pod whose start-up is not over.
 const Starting = "starting"
 
 // Ready is the state of a pod that became ready.

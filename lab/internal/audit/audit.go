@@ -67,7 +67,7 @@ func Of(path, pod string) (Use, error) {
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
 	err := forEach(path, func(e event) {
-		// A watch is in the log twice, because the API server logs its start and its end.
+		// A watch is in the log twice: the API server logs the start and the end of a watch.
 		if e.User.Username != user || seen[e.AuditID] {
 			return
 		}

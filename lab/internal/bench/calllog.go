@@ -129,8 +129,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. If the previous process did not complete a call, the
-// call counts as failed.
+// runtimeStarts is the first message of a new containerd process. A call that the previous containerd process did not
+// complete counts as failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {

@@ -43,7 +43,7 @@ func WithHook(c corev1.Container, hookFor time.Duration) corev1.Container {
 	return c
 }
 
-// WithStop sets the time that a container takes to exit after its stop signal, and its exit status.
+// WithStop sets how long a container takes to exit after the stop signal, and the container's exit status.
 func WithStop(c corev1.Container, takes time.Duration, status int) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StopFor, takes)...)
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.StopCode, Value: strconv.Itoa(status)})

@@ -30,7 +30,7 @@ func asContainerd2(message string) string {
 	}
 	message = sandboxMetadata1.ReplaceAllString(message, `name:"$1" uid:"$2" namespace:"$3" attempt:$4`)
 	message = containerMetadata1.ReplaceAllString(message, `name:"$1" attempt:$2`)
-	return strings.Replace(message, " attempt:0", "", 1) // containerd 2 omits zero
+	return strings.Replace(message, " attempt:0", "", 1) // containerd 2 omits the attempt number 0
 }
 
 func exitAsContainerd2(event string) string {

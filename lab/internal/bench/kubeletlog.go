@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// PickedUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately
-// afterwards, the kubelet writes the pod's start time into the first status.
+// PickedUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately after
+// the kubelet receives a pod, it writes the pod's start time into the first status.
 func (b *Bench) PickedUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }

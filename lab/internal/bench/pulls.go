@@ -184,7 +184,7 @@ func (a *Attempt) addRequests(accesses []registry.Access) {
 
 // contains reports whether a time is within the attempt's call.
 func (a *Attempt) contains(at time.Time) bool {
-	const skew = 2 * time.Millisecond // maximum difference between the times of other sources and of containerd's log
+	const skew = 2 * time.Millisecond // maximum difference between containerd's log and other sources
 	return !at.Before(a.Call.StartAt.Add(-skew)) && !at.After(a.Call.EndAt.Add(skew))
 }
 

@@ -48,8 +48,11 @@ type Call struct {
 	Attempt   int
 	Failed    bool
 
-	Network       []Span    // for a sandbox: periods in which the network plugin ran
-	NetworkFailed bool      // true if the network plugin returned an error
+	Network       []Span // for a sandbox: periods in which the network plugin ran
+	NetworkFailed bool   // true if the network plugin returned an error
+	// NetworkWaited is the longest time that the network plugin and the runtime might have waited for a CPU or a disk
+	// near the end of the plugin's last run.
+	NetworkWaited time.Duration
 	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: time of the registry's last byte; zero if the registry received no request
 }
@@ -90,7 +93,7 @@ type Fault struct {
 const Slack = 50 * time.Millisecond
 
 // pluginEnds is the longest time from the network plugin's last log line until the plugin's process has exited and the
-// runtime has read the plugin's result.
+// runtime has read the plugin's result, if neither of them waits for a CPU or a disk.
 const pluginEnds = 200 * time.Millisecond
 
 // maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified the
@@ -126,8 +129,8 @@ func (a Account) Stretches() []Stretch {
 }
 
 // closedCalls returns all calls in chronological order. If the log does not contain the end of a call, the call ends
-// when the next call starts. If there is no next call, the call ends at Until. If containerd exited during a call, the
-// call ends with this exit.
+// when the next call starts. If the log does not contain the end of the last call, this call ends at Until. If
+// containerd exited during a call, the call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -207,7 +210,8 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)
 		if !c.Failed {
-			s.add(run.To, earlier(run.To.Add(pluginEnds), c.To), "network plugin's log", Runtime, Network)
+			ended := earlier(run.To.Add(pluginEnds+c.NetworkWaited), c.To)
+			s.add(run.To, ended, "network plugin's log", Runtime, Network)
 		}
 	}
 	s.add(c.PauseImage.From, c.PauseImage.To, "registry's log", Registry)
@@ -227,7 +231,7 @@ func (a Account) failure(c Call) []Cause {
 }
 
 // addBetween adds the stretches between the end of a call and the start of the next call. After the last call, the
-// stretches extend to the end of the account.
+// stretches extend to a.Until.
 func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
@@ -294,7 +298,7 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 // between the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time. A
 // separate goroutine of the kubelet logs the Events, so on a busy machine, the kubelet can log an Event after the pull
 // has ended. The order of the Events is right even if the kubelet logged the Events late. So if the container has as
-// many Events as pulls, requestOf considers only the n-th Event for the n-th pull.
+// many Events with the reason Pulling as pulls, the n-th Event belongs to the n-th pull.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {
@@ -331,18 +335,4 @@ func (a Account) firstStated(what []Request, container string, from, to time.Tim
 		}
 	}
 	return time.Time{}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -42,6 +42,10 @@ var stretchesTests = map[string]struct {
 	"process that waits for a CPU before its first line": {func(a *Account) {
 		a.Runs[0].Waited = 100 * time.Millisecond
 	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-7.4 runtime\n7.4-8 runtime/app\n8-10 app"},
+	"runtime that waits for a CPU before it reads the network plugin's result": {func(a *Account) {
+		a.Calls[0].NetworkWaited = 100 * time.Millisecond
+	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.3 runtime/network\n4.3-5 runtime\n" +
+		"5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
 	"pull": {func(a *Account) {
 		a.Requested = []Request{{"main", at(5.5)}}
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 9), Kind: Pull, Container: "main", LastByteAt: at(8)}}

@@ -30,8 +30,8 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 }
 
 // ranMeanwhile returns the parts of a stretch in which the container's process was already running while containerd was
-// stopped. In the returned parts, the application is also a true cause, because the container's process does not depend
-// on containerd.
+// stopped. A running process does not need containerd, so for the returned parts, the application is a true cause in
+// addition to the runtime.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)

@@ -43,12 +43,12 @@ func (s *Score) Add(other Score) {
 }
 
 // Judge compares the phases of the agent's timeline with the true stretches. The stretches are in chronological order
-// and do not overlap. The exact boundary between two stretches is uncertain. In the period that can belong to either
-// stretch, the causes of both stretches count as true causes. The rules are:
+// and do not overlap. The exact boundary between two stretches is uncertain, so the causes of both stretches count as
+// true causes in the period that can belong to either stretch. The rules are:
 //
 //   - The time of a phase counts as right if the reported cause is a true cause of this time.
 //   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
-//     lists no candidates, or the cause of at least one candidate is a true cause.
+//     lists no candidates, or at least one candidate has a true cause.
 //   - The time of a phase counts as wrong if the reported cause, or the cause of every candidate, is wrong.
 //   - Within the error bound of a phase's start or end, time with a wrong cause counts as unattributed, not as wrong.
 //     A larger error bound can therefore reduce the time that counts as wrong, but cannot increase the time that
@@ -72,7 +72,7 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // addOverlap adds to the score the time in which a stretch and a phase overlap. The argument "length" is the duration
-// of the overlap. The argument "proven" is the part of this duration that is outside the error bounds of the phase's
+// of the overlap. The argument "proven" is the part of the overlap that is outside the error bounds of the phase's
 // start and end.
 func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
@@ -97,8 +97,8 @@ func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Dura
 }
 
 // blamedCause returns the reported cause that the matrix shows. The matrix shows only the first true cause of a
-// stretch. If the agent reports another true cause of the stretch, blamedCause also returns the first true cause,
-// because the report is right.
+// stretch. If the agent reports another true cause of the stretch, blamedCause returns the first true cause, so that
+// the matrix shows the report as right.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

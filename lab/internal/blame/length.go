@@ -13,8 +13,8 @@ type Length struct {
 	Slack            time.Duration
 }
 
-// Violation is a phase whose reported duration differs from the true duration by more than the sum of the agent's error
-// bound and the slack of the true duration.
+// Violation is a phase whose reported duration is wrong: the difference from the true duration exceeds the agent's
+// error bound plus Length.Slack.
 type Violation struct {
 	Length
 	Reported, Error time.Duration

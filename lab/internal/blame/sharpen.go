@@ -7,7 +7,7 @@ import (
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack of a stretch is the largest
 // possible error of its start and of its end. Where two stretches meet, the time that can belong to either stretch gets
-// the causes of both. If a stretch has no neighbor on one side, the result omits the time on this side that might not
+// the causes of both. At a start or an end without a neighboring stretch, the result omits the time that might not
 // belong to the stretch. A gap between two stretches counts as a boundary if the gap is not longer than the sum of
 // their slacks.
 func sharpen(truth []Stretch) []Stretch {

@@ -66,3 +66,17 @@ func (s Stretch) outside(over Span) (left []Stretch) {
 	}
 	return left
 }
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

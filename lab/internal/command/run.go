@@ -60,7 +60,7 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 		return down(ctx, n)
 	}
 	if a.command == "matrix" {
-		return tryStacks(ctx, n, a, stdout) // the matrix replaces the running node
+		return tryStacks(ctx, n, a, stdout) // the command "matrix" replaces the running node
 	}
 	if n.Stack, err = choose(n.RunningStack(), a.stack); err != nil {
 		return UsageError{err.Error()}

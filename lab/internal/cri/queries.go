@@ -32,7 +32,7 @@ func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 }
 
 // QueryReady lists the sandboxes and the containers of a pod that is ready, and then requests the status of each. The
-// two list requests run in parallel. Then all status requests run in parallel.
+// two list requests run in parallel. After the lists, all status requests run in parallel.
 func (c *Client) QueryReady(ctx context.Context, uid string) error {
 	var sandboxes []*runtimeapi.PodSandbox
 	var containers []*runtimeapi.Container

@@ -46,7 +46,7 @@ func (a *runtimePoller) pass(object any) {
 	}
 }
 
-// poll queries the runtime until ctx ends. It ignores failed queries, because the lab measures only the cost of the
+// poll queries the runtime until ctx ends. poll ignores failed queries, because the lab measures only the cost of the
 // queries.
 func (a *runtimePoller) poll(ctx context.Context) {
 	starting := map[types.UID]bool{} // true until the pod is ready

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// place is a directory of the machine outside the lab's own directories.
-type place struct {
+// hostDirectory is a directory of the machine outside the lab's own directories.
+type hostDirectory struct {
 	path  string
 	whole bool // true: remove the directory and its content; false: remove only an empty directory
 }
 
 // builtIn returns the directories that the kubelet, libcni and containerd always create, even if their configuration
 // specifies other directories. Child directories precede their parents.
-func builtIn() []place {
-	return []place{
+func builtIn() []hostDirectory {
+	return []hostDirectory{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
 		{"/var/lib/kubelet", false},
 		{"/var/log/containers", true},   // kubelet: links to the logs of containers
@@ -42,8 +42,8 @@ type Before struct {
 	Absent   []string          `json:"absent"`    // paths of the directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
-	// Controllers are the controllers that were enabled in the root cgroup of cgroup v2 for its children. The list is
-	// nil if Observe could not read the controllers, and empty if no controller was enabled.
+	// Controllers lists the cgroup v2 controllers that the root cgroup enabled for its child cgroups. The list is nil
+	// if Observe could not read the controllers, and empty if no controller was enabled.
 	Controllers []string `json:"controllers"`
 }
 
@@ -70,10 +70,10 @@ func (b Before) Save(path string) error {
 		return fmt.Errorf("encode the earlier state of the machine: %w", err)
 	}
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return fmt.Errorf("write the earlier state of the machine: %w", err)
+		return fmt.Errorf("save the earlier state of the machine to a file: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("write the earlier state of the machine: %w", err)
+		return fmt.Errorf("save the earlier state of the machine to a file: %w", err)
 	}
 	return nil
 }
@@ -95,9 +95,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// RestoreCgroups restores the cgroups that the machine had before the lab started: it removes the parent cgroup of
-// containers if this cgroup is new, and disables controllers that were not enabled. The caller must first remove the
-// containers.
+// RestoreCgroups restores the cgroups to their state before the lab started. If the parent cgroup of containers did not
+// exist before the lab started, RestoreCgroups removes it. RestoreCgroups disables the controllers that were disabled
+// before the lab started. The caller must first remove the containers.
 func (b Before) RestoreCgroups() {
 	if b.NoGroup {
 		removeParent()

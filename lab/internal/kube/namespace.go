@@ -72,7 +72,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 }
 
 // RequestNamespaceDeletion deletes the pods of a namespace and requests the deletion of the namespace if it exists.
-// After this request, the namespace controller waits 5 s before it deletes the remaining objects
+// After a request to delete a namespace, the namespace controller waits 5 s before it deletes the remaining objects
 // (namespaceDeletionGracePeriod in Kubernetes).
 func (c *Client) RequestNamespaceDeletion(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.DeletePods(ctx, report, name); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -54,18 +55,50 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 // watch, for example because the writer is slow, FollowNode opens a new watch. FollowNode calls the function "opened"
 // each time a watch opens. FollowNode blocks until ctx ends or a request fails. The end of ctx is not an error.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
+	query := url.Values{"watch": {"true"}, "fieldSelector": {"spec.nodeName=" + node}, "allowWatchBookmarks": {"true"},
+		"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}}
+	path := func() (string, error) { return "/api/v1/pods?" + query.Encode(), nil }
+	if err := c.follow(ctx, path, into, opened); err != nil {
+		return fmt.Errorf("watch pods: %w", err)
+	}
+	return nil
+}
+
+// FollowEvents keeps a watch open on the Events of a namespace that match a field selector. Each watch begins at the
+// current resource version: without a resource version, the API server would first read all Events of the namespace.
+// Apart from its requests, FollowEvents works like FollowNode.
+func (c *Client) FollowEvents(ctx context.Context, namespace, selector string, into io.Writer, opened func()) error {
+	events := "/api/v1/namespaces/" + namespace + "/events?"
+	path := func() (string, error) {
+		var list metav1.PartialObjectMetadataList
+		if err := c.Get(ctx, events+"limit=1", &list); err != nil {
+			return "", err
+		}
+		return events + url.Values{"watch": {"true"}, "fieldSelector": {selector},
+			"resourceVersion": {list.ResourceVersion}}.Encode(), nil
+	}
+	if err := c.follow(ctx, path, into, opened); err != nil {
+		return fmt.Errorf("watch Events: %w", err)
+	}
+	return nil
+}
+
+// follow opens one watch after the other until ctx ends. The function "path" returns the path of the next watch.
+func (c *Client) follow(ctx context.Context, path func() (string, error), into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
-		if err := c.followOnce(ctx, node, into, opened); err != nil {
-			return ended(ctx, err)
+		next, err := path()
+		if err == nil {
+			err = c.followOnce(ctx, next, into, opened)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (c *Client) followOnce(ctx context.Context, node string, into io.Writer, opened func()) error {
-	query := url.Values{"watch": {"true"}, "fieldSelector": {"spec.nodeName=" + node}, "allowWatchBookmarks": {"true"},
-		"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/v1/pods?"+query.Encode(), nil)
+func (c *Client) followOnce(ctx context.Context, path string, into io.Writer, opened func()) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
 		return err
 	}

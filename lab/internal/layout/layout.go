@@ -151,7 +151,7 @@ func (l Layout) Create() error {
 		}
 	}
 	// The run directory has the same mode as /run/containerd, so that agents that do not run as root can reach the
-	// socket. To open the socket, such an agent must be a member of the socket's group.
+	// socket. To open the socket, an agent that does not run as root must be a member of the socket's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

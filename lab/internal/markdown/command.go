@@ -22,8 +22,8 @@ type Command struct {
 // redirections. Expansions such as $HOME and $(date) stay as written.
 type Call []string
 
-// Commands returns the commands in the shell blocks of a document. The argument "file" is the name of the document.
-// Commands adds this name to errors and results.
+// Commands returns the commands in the shell blocks of a document. The argument "file" is the name of the document,
+// which Commands adds to errors and results.
 func Commands(file, text string) ([]Command, error) {
 	blocks, err := Blocks(text)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 // columns of tables use the unit.
 type query struct{ expr, name, unit string }
 
-// panel describes one panel.
+// panel describes one panel of the dashboard.
 type panel struct {
 	kind    kind
 	title   string

@@ -81,7 +81,7 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the path of the kept log that changed last. This log belongs to the newest agent. Without kept
+// latestKeptLog returns the path of the kept log that changed last, which is the log of the newest agent. Without kept
 // logs, latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid

@@ -10,15 +10,15 @@ import (
 )
 
 // On a stack with cgroup v2, three processes have their own mount namespaces: containerd, the kubelet and the agent's
-// process. In each of these namespaces, cgroup v2 replaces the machine's cgroups in /sys/fs/cgroup. The machine's own
-// mounts stay unchanged.
+// process. In the mount namespaces of the three processes, cgroup v2 replaces the machine's cgroups in /sys/fs/cgroup.
+// The machine's own mounts stay unchanged.
 
 // cgroups returns the directory on which mountCgroups mounts cgroup v2. Down also uses this directory to remove
 // cgroups, because the machine itself might not mount cgroup v2.
 func (n Node) cgroups() string { return filepath.Join(n.Run, "cgroup") }
 
 // mountCgroups prepares the mounts for mountNamespaceEntry. On a stack that uses the machine's cgroups, mountCgroups
-// does nothing. stopAndRemove removes these mounts.
+// does nothing. stopAndRemove removes the mounts of mountCgroups.
 func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
@@ -55,8 +55,8 @@ func (n Node) mountNamespaceEntry() func() error {
 		if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
 			return fmt.Errorf("create a mount namespace: %w", err)
 		}
-		// This mount must be private. Otherwise, the mount of cgroup v2 could also appear in the machine's mount
-		// namespace.
+		// The mount on /sys/fs/cgroup must be private. With a shared mount, cgroup v2 could also appear in the
+		// machine's mount namespace.
 		if err := syscall.Mount("", point, "", syscall.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("make the mount %s private: %w", point, err)
 		}

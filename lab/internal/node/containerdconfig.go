@@ -2,8 +2,8 @@ package node
 
 // The templates of containerd's configuration. containerdConfig replaces each name between "@" characters with a value.
 
-// containerd2Config is the template for containerd 2. Versions before 2.3 log a warning and ignore the setting
-// socket_dir, so the shims create their sockets in /run/containerd/s.
+// containerd2Config is the template for containerd 2. Before version 2.3, containerd logs a warning and ignores the
+// setting socket_dir, so the shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
 state = "@state@"
@@ -62,8 +62,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `
 
 // stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. Each scenario
-// removes its images from the registry when it ends. If containerd restarts after this removal, stargz cannot mount the
-// images' remaining snapshots.
+// removes its images from the registry when it ends. If containerd restarts after a scenario has removed its images,
+// stargz cannot mount the remaining snapshots of these images.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"

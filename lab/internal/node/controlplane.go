@@ -123,8 +123,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Otherwise,
-// these clients of the API server would wait up to half a minute before they try to connect again.
+// Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Without a
+// restart, these clients of the API server would wait up to half a minute before they try to connect again.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stopComponents(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err

@@ -124,8 +124,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills the processes whose environment contains the lab's mark, until no such process remains. Such
-// a process is a shim, or a process that an interrupted lab started but did not record.
+// endMarkedProcesses kills the processes whose environment contains the lab's mark, until no such process remains. A
+// process with the mark is a shim, or a process that an interrupted lab started but did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

@@ -13,7 +13,7 @@ import (
 )
 
 // maxExtraAgents is the maximum number of agents that run in addition to the node's own agent.
-const maxExtraAgents = 8
+const maxExtraAgents = 16
 
 // extraProcess returns the name of an extra agent's process. The first extra agent has the number 0.
 func extraProcess(extra int) string { return fmt.Sprintf("podlapse-agent-extra-%d", extra+1) }

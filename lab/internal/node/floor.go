@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// FloorCommand is an internal command of the lab's program. The command uses a bare reflector to follow a node's pods.
+// FloorCommand is an internal command of the lab's program. The command follows a node's pods with a client-go
+// Reflector that only stores the pods.
 const FloorCommand = "follow-pods"
 
 const floorGrace = 5 * time.Second

@@ -26,8 +26,8 @@ func (n Node) Hold(ctx context.Context) (release func(), err error) {
 			if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 				return fmt.Errorf("another lab command holds the lock %s: %w", n.Lock(), err)
 			}
-			// Down removes the lock file. After the removal, another command can create and lock a new file, so a lock
-			// on the removed file is useless.
+			// After Down has removed the lock file, another command can create and lock a new file. A lock on the
+			// removed file is therefore useless.
 			mine, err := file.Stat()
 			if err != nil {
 				return err

@@ -20,8 +20,9 @@ type Monitoring struct {
 	// Time between two scrapes and, for rule groups without their own interval, between two evaluations.
 	Interval time.Duration
 	Rules    []byte // content of a rule file
-	Extra    string // name of the first extra agent's node; empty if there is no extra agent
-	NoAgents bool   // scrape nothing
+	// If Extra is set, Prometheus also scrapes the first agent of StartExtraAgents, with this name as the agent's node.
+	Extra    string
+	NoAgents bool // scrape nothing
 }
 
 // Rules returns the content of the rule file in the manifests.

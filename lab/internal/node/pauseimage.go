@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pauseRepository is the repository of the pause image on stacks with ColdPause. On these stacks, the node pulls the
-// pause image when the first pod starts.
+// pauseRepository is the repository of the pause image on stacks with ColdPause. On a stack with ColdPause, the node
+// pulls the pause image when the first pod starts.
 const pauseRepository = "podlapse-lab/pause"
 
 // pauseLayer is the size of the layer that pushPauseImage adds to the base image. The layer is so large that the pull

@@ -29,9 +29,9 @@ scrape_configs:
   - targets: [%[2]q]
 `
 
-// StartPrometheus starts two Prometheus servers that scrape the agent, and waits until both servers are ready. For
-// histograms, Debian's version 2.42 stores only one kind of bucket: the classic buckets or, with a feature flag, the
-// native buckets. The lab therefore runs one server for each kind of bucket.
+// StartPrometheus starts two Prometheus servers that scrape the agent, and waits until both servers are ready. Debian's
+// Prometheus 2.42 stores only one kind of bucket for histograms: the classic buckets or, with a feature flag, the
+// native buckets. The lab therefore runs one Prometheus server for each kind of bucket.
 func (n Node) StartPrometheus(ctx context.Context) error {
 	if err := n.StopPrometheus(); err != nil { // a killed scenario leaves its servers running
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// RegistryGuard returns the guard of all registries on the node. If the stack has no private registry, the guard is the
-// zero Guard.
+// RegistryGuard returns the Guard that protects all registries on the node with TLS and a password. If the stack has no
+// private registry, RegistryGuard returns the zero Guard.
 func (n Node) RegistryGuard() registry.Guard {
 	if !n.Stack.PrivateRegistry {
 		return registry.Guard{}

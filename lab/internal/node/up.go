@@ -19,8 +19,8 @@ import (
 )
 
 // readyFile returns the path of the file that proves that the start of the node was complete. The file contains the
-// machine's boot ID. If the file is missing, the state belongs to an interrupted start. The lab does not repair the
-// state of an interrupted start: it removes this state.
+// machine's boot ID. If the file is missing, the state of the node is from an interrupted start. The lab does not
+// repair the state of an interrupted start: it removes this state.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) stackFile() string { return n.In("stack") }

@@ -112,8 +112,8 @@ type Download struct {
 }
 
 // Downloads returns what the page and the API show about image downloads. Downloads considers only images whose
-// reference contains the given text. It reads the page and the API until these downloads have ended, or 50 times, which
-// takes at least 5 s.
+// reference contains the given text. Downloads reads the page and the API repeatedly until the downloads have ended,
+// but at most 50 times, which takes at least 5 s.
 func Downloads(t *browser.Tab, image string) ([]Download, error) {
 	return browser.Eval[[]Download](t, `(async () => {
 		const seen = [], most = new Map();

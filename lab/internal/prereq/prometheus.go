@@ -51,8 +51,8 @@ func onPath() (string, error) {
 	return filepath.Dir(server), nil
 }
 
-// downloadAndUnpack downloads a package to dir and unpacks its files to dir/root. It does not run the package's
-// scripts.
+// downloadAndUnpack downloads a package to dir and unpacks its files to dir/root. downloadAndUnpack does not run the
+// package's scripts.
 func downloadAndUnpack(ctx context.Context, pkg, dir string) error {
 	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the machine's package lists can be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,30 @@ func TestStartAndStop(t *testing.T) {
 	}
 	if Tail(record.Log, 1) != "hello" {
 		t.Errorf("log %q", Tail(record.Log, 1))
+	}
+}
+
+func TestStartClosesInheritedFiles(t *testing.T) {
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_NONBLOCK); err != nil { // not O_CLOEXEC, as in a shell
+		t.Fatal(err)
+	}
+	reader := os.NewFile(uintptr(pipe[0]), "pipe")
+	defer reader.Close()
+	record, err := starter(t).Start(sleeper("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = record.Stop(0) })
+	if err := syscall.Close(pipe[1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	// The pipe ends only after every process has closed it.
+	if n, err := reader.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("read %d bytes, %v; want the end of the pipe", n, err)
 	}
 }
 

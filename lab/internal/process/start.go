@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Spec defines how to start one background process.
@@ -79,6 +82,9 @@ func (s Starter) Start(spec Spec) (Record, error) {
 		cmd.Stdout = out
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := closeInherited(); err != nil {
+		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
 	if err := launch(cmd, spec.Enter); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
@@ -91,6 +97,16 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	record := Record{Name: spec.Name, Identity: id, Boot: BootID(), Fingerprint: fingerprint,
 		Log: logPath, StartedAt: time.Now()}
 	return record, s.Table.Put(record)
+}
+
+// closeInherited keeps the files that this process inherited from its caller out of the processes that it starts. A
+// background process would otherwise keep a caller's pipe open, or hold a caller's lock, until the lab goes down.
+func closeInherited() error {
+	const firstAfterStderr = 3
+	if err := unix.CloseRange(firstAfterStderr, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("mark the inherited files to be closed: %w", err)
+	}
+	return nil
 }
 
 // launch calls the function enter and then starts a command.

@@ -68,8 +68,8 @@ func (id Identity) peak() (int64, error) {
 	return kibibytes << 10, err
 }
 
-// contextSwitches returns the number of voluntary context switches of all threads that exist now. Go's runtime rarely
-// ends threads, so the number includes almost all voluntary context switches.
+// contextSwitches returns the number of voluntary context switches of all threads that exist now. The result lacks only
+// the context switches of threads that have ended, and Go's runtime rarely ends threads.
 func (id Identity) contextSwitches() (int64, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", id.PID))
 	if err != nil {

@@ -23,8 +23,8 @@ type Access struct {
 	// Time when the registry wrote the last byte or, for an empty body, when the handler returned.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
-	// Anonymous is true if the registry refused the request because of missing or wrong credentials. If a rule injected
-	// the refusal, Anonymous is false.
+	// Anonymous is true if the registry refused the request because of missing or wrong credentials. Anonymous is false
+	// if a scenario's rule caused the refusal.
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // blobStore stores blobs as files. go-containerregistry has its own disk store, but that store hashes a blob at every
-// request. This hash computation would delay the first byte of a large blob and distort the measurements. blobStore is
+// request. Hashing a large blob would delay the first byte of the response and distort the measurements. blobStore is
 // safe for concurrent use.
 type blobStore struct {
 	dir   string
@@ -69,7 +69,8 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 
 // serveRanges responds to a request for ranges of a blob. The blob handler of go-containerregistry supports only
 // requests for a single range, and the range must have an end. containerd resumes downloads with an open-ended range,
-// and lazy snapshotters request several ranges at once. If the store has no such blob, serveRanges returns false.
+// and lazy snapshotters request several ranges at once. If the store does not contain the blob, serveRanges returns
+// false.
 func (b *blobStore) serveRanges(response http.ResponseWriter, request *http.Request, digest string) bool {
 	h, err := v1.NewHash(digest)
 	if err != nil {

@@ -86,7 +86,7 @@ func (g Guard) authority() string { return filepath.Join(g.Dir, "ca.crt") }
 func (g Guard) Certificate() string { return filepath.Join(g.Dir, certificateName+".crt") }
 
 // serverConfig returns the TLS configuration of a registry, or nil for the zero Guard. The configuration does not offer
-// HTTP/2, because a rule can reset a connection only with HTTP/1.
+// HTTP/2, because a fault rule can reset a connection only with HTTP/1.
 func (g Guard) serverConfig() (*tls.Config, error) {
 	if !g.IsSet() {
 		return nil, nil

@@ -94,36 +94,28 @@ func (b bench) logged(pattern string, n int) []Access {
 	}
 }
 
+// A response can arrive late because the machine is busy, so this test limits only how early a response arrives.
+// TestThrottleIsAccurate tests both limits with a virtual clock.
 func TestThrottleOverTheNetwork(t *testing.T) {
 	const size, rate = 2 << 20, 4 << 20
 	const want = 500 * time.Millisecond
 	b := newBench(t, 1<<30)
 	path, content := b.push("slow/image", size)
 	b.rules(Rule{Repository: "slow/*", BytesPerSecond: rate})
-	// A response that arrives too early is always a fault of the registry. A response can arrive too late because the
-	// machine is busy. Therefore, one attempt with exact times is enough.
-	var late []time.Duration
-	for attempt := range 5 {
-		_, body, took, err := b.get(path, "")
-		if err != nil || !bytes.Equal(body, content) {
-			t.Fatalf("got %d bytes, %v", len(body), err)
-		}
-		if took < want-want/100 {
-			t.Fatalf("took %s, want %s", took, want)
-		}
-		last := b.logged("slow/*", attempt+1)[attempt]
-		if logged := last.LastByteAt.Sub(last.StartAt); logged < want-want/100 || logged > took+5*time.Millisecond {
-			t.Errorf("%s according to the log, %s according to the client", logged, took)
-		}
-		if last.Bytes != size || last.Status != http.StatusOK || last.Kind != KindBlob {
-			t.Errorf("log entry %+v", last)
-		}
-		if took <= want+want/20 {
-			return
-		}
-		late = append(late, took)
+	_, body, took, err := b.get(path, "")
+	if err != nil || !bytes.Equal(body, content) {
+		t.Fatalf("got %d bytes, %v", len(body), err)
 	}
-	t.Errorf("took %s, want %s", late, want)
+	if took < want-want/100 {
+		t.Errorf("took %s, want at least %s", took, want)
+	}
+	last := b.logged("slow/*", 1)[0]
+	if logged := last.LastByteAt.Sub(last.StartAt); logged < want-want/100 || last.LastByteAt.After(time.Now()) {
+		t.Errorf("according to the log, the response took %s and ended at %s", logged, last.LastByteAt)
+	}
+	if last.Bytes != size || last.Status != http.StatusOK || last.Kind != KindBlob {
+		t.Errorf("log entry %+v", last)
+	}
 }
 
 func TestStatuses(t *testing.T) {
@@ -163,7 +155,7 @@ func TestStall(t *testing.T) {
 	for _, after := range []int64{0, 500} {
 		b.rules(Rule{Repository: "red/*", Stall: Duration{150 * time.Millisecond}, StallAfterBytes: after})
 		_, body, took, err := b.get(path, "")
-		if err != nil || !bytes.Equal(body, content) || took < 150*time.Millisecond || took > time.Second {
+		if err != nil || !bytes.Equal(body, content) || took < 150*time.Millisecond {
 			t.Errorf("after %d: %d bytes in %s, %v", after, len(body), took, err)
 		}
 	}

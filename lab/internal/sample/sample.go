@@ -27,8 +27,8 @@ const replicas = 2
 // scrapeInterval is short, so that users see metrics soon.
 const scrapeInterval = 2 * time.Second
 
-// Show starts a new sample and waits until the sample's pods are settled. For each pod, Show then runs the agent's
-// command "explain", and writes the output to out.
+// Show starts a new sample and waits until the start-ups of the sample's pods are settled. For each pod, Show then runs
+// the agent's command "explain", and writes the output to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {

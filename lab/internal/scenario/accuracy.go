@@ -36,7 +36,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := injectInto(ctx, b, plans); err != nil {
 		return err
 	}
-	if err := settleAgent(ctx, b); err != nil {
+	if err := awaitAgentAge(ctx, b); err != nil {
 		return err
 	}
 	busy, err := sampleWaits()
@@ -69,8 +69,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// With shortRun, the runtime can record the start of an init container before the container exits. Without this
-		// record, no source knows when the container ran.
+		// shortRun is long enough that the runtime can record the start of an init container before the container
+		// exits. If the runtime does not record the start, no source knows when the container ran.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {

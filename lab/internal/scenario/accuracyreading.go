@@ -11,12 +11,13 @@ import (
 
 // The constant "exact" is the largest accepted difference between the true duration of a phase and the agent's value.
 // The constant applies to phases whose times come from the node's clock. The lab reads the truth from logs. The logs
-// show the start of a phase some milliseconds late, and its end some milliseconds early. The duration from the logs can
-// therefore also be wrong by up to the value of "exact".
+// show the start of a phase some milliseconds late, and its end some milliseconds early. So the duration that the lab
+// reads from the logs can itself be wrong by up to "exact".
 const exact = 50 * time.Millisecond
 
-// callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the
-// longest such delay was 60 ms. For a pull, callLimit does not include the time in the pull queue.
+// callLimit is the longest accepted delay between a call and the runtime's log line about this call. The longest delay
+// between a call and its log line in the lab was 60 ms. For a pull, callLimit does not include the time in the pull
+// queue.
 const callLimit = 150 * time.Millisecond
 
 // On a very busy machine, a phase may exceed its injected delay by up to injectorLimit.
@@ -67,9 +68,11 @@ type reading struct {
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // name of the phase that contains this phase or can contain a part of it
-	holder                time.Duration // duration of the phase "mergedIn" if the agent does not report this phase
-	// partly is the total duration of the group phases that can contain a part of this phase.
+	// mergedIn is the name of another phase of the timeline, which contains or can contain time of the reading's phase.
+	mergedIn string
+	// holder is the duration of the phase "mergedIn". It is set only if the agent does not report the reading's phase.
+	holder time.Duration
+	// partly is the total duration of the agent's group phases that can contain a part of the reading's phase.
 	partly time.Duration
 }
 
@@ -143,8 +146,8 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened". A gap of at most
-// "exact" between them counts as an overlap.
+// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened". If the gap
+// between the phase and the time span is at most "exact", meetsSpan also returns true.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -160,9 +163,9 @@ func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
-// isAccurate reports whether the agent is accurate enough. If tasks waited for a CPU or the disk when the phase started
-// or ended, the logs or the agent's evidence can show the start or the end too late. So the allowed difference includes
-// the time that tasks waited near the start and the end of the phase.
+// isAccurate reports whether the agent is accurate enough. Tasks that wait for a CPU or the disk can delay the log
+// lines and the agent's evidence about the phase. So the allowed difference includes the time that tasks waited near
+// the start and the end of the phase.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time

@@ -32,10 +32,10 @@ const (
 )
 
 // agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
-// of an idle agent, and number of series. This agent runs alongside the node's own agent. It has debug profiles and a
-// state directory, and otherwise default settings. At the same time, two other programs follow the same pods: a bare
-// client-go reflector, and a reflector that also queries the runtime. The queries of this reflector are the minimum
-// that an agent needs to read the runtime's timestamps.
+// of an idle agent, and number of series. The measured agent runs alongside the node's own agent. The measured agent
+// has debug profiles and a state directory, and otherwise default settings. At the same time, two other programs follow
+// the same pods: a client-go reflector that only stores the pods, and a reflector that also queries the runtime. The
+// second reflector sends only the queries that an agent needs to read the runtime's timestamps.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {
@@ -49,7 +49,7 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartRuntimeFloor(ctx, layout.NodeName); err != nil {
 		return err
 	}
-	if err := settle(ctx, 0); err != nil {
+	if err := awaitAge(ctx, 0); err != nil {
 		return err
 	}
 	if err := ownSeries(ctx, b, v, "at rest", restSeries); err != nil {
@@ -74,8 +74,8 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return ownSeries(ctx, b, v, "after the starts", fewSeries)
 }
 
-// ownUsage contains the usage of three programs: the extra agent, a bare client-go reflector (the floor), and a
-// reflector that also queries the runtime (the runtime floor).
+// ownUsage contains the usage of three programs: the extra agent, a client-go reflector (the floor), and a reflector
+// that also queries the runtime (the runtime floor).
 type ownUsage struct{ agent, floor, runtimeFloor process.Usage }
 
 func usageOf(b *bench.Bench) (u ownUsage, err error) {
@@ -214,8 +214,8 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// measureIdleAgent measures the agent's CPU time while no pod starts. During the measurement, it scrapes the agent's
-// metrics every 15 seconds.
+// measureIdleAgent measures the agent's CPU time while no pod starts. During the measurement, measureIdleAgent scrapes
+// the agent's metrics every 15 seconds.
 func measureIdleAgent(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	before, err := usageOf(b)
 	if err != nil {

@@ -136,7 +136,7 @@ func largeNodeUsage(ctx context.Context, b *bench.Bench, extra int, list string)
 }
 
 // judgeLargeNode requires that the peak memory of one agent does not exceed the peak memory of a bare client-go
-// reflector. The peak of the reflector varies by several MiB from run to run.
+// reflector. The peak memory of the reflector varies by several MiB from run to run.
 func (v *Verdict) judgeLargeNode(list string, used, floor process.Usage) {
 	v.Compared++
 	v.Note("the agent with %s: %v of resident memory, %v without the program's file, peak %v (%d %% of the reflector)",

@@ -29,8 +29,8 @@ const (
 	timesFaster   = 30
 	alertInterval = time.Second
 	alertPatience = 10 * time.Second // how long an alert with "for: 5m" is pending if the factor is timesFaster
-	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow. This alert fires only
-	// if a node was slow in at least three of the four quarter hours of the past hour. With timesFastest, one hour
+	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow. PodlapseNodeSlow fires
+	// only if a node was slow in at least three of the four quarter hours of the past hour. With timesFastest, one hour
 	// becomes one minute.
 	timesFastest = 60
 )
@@ -58,7 +58,7 @@ type alarm struct {
 	pods        int           // number of pods on each node
 	apart       time.Duration // time between the starts of two pods
 	since       time.Time     // start of the test, after the first scrapes; the scenario ignores earlier alerts
-	// testMore tests more situations with the same Prometheus. It can be nil.
+	// testMore tests more situations with the same Prometheus, and can be nil.
 	testMore func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
@@ -114,7 +114,7 @@ func testAlarm(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err er
 	if err != nil {
 		return err
 	}
-	if err := settle(ctx, 0); err != nil {
+	if err := awaitAge(ctx, 0); err != nil {
 		return err
 	}
 	if a.since, err = awaitScraped(ctx, b, client); err != nil {

@@ -50,8 +50,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
-	// Wait until the pulls from the refusing registry fail. Before these pulls fail, even a wrong rule would not fire
-	// an alert.
+	// Wait until the pulls from the registry at refusedAddress fail. Before these pulls fail, the absence of an alert
+	// would not prove that the rule is correct.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`,
 		refusedAddress, waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {

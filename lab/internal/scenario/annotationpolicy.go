@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// tryPolicy sends dry-run requests with the agent's token. For one request, tryPolicy uses another token of the
-// agent's account. This token does not contain the name of a node. The API server must allow the requests that the
-// agent needs, and must refuse all other requests.
+// tryPolicy sends dry-run requests with the agent's token. For one request, tryPolicy uses another token of the agent's
+// account: a token without the name of a node. The API server must allow the requests that the agent needs, and must
+// refuse all other requests.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
 	elsewhere := corev1.PodSpec{NodeName: "node-2",

@@ -26,7 +26,7 @@ type examRow struct {
 // playFunc creates the pod, injects the fault, and returns after the end of the start-up.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is a group of rows that need the same state of the node.
+// examStage is a group of examRows that need the same state of the node.
 type examStage struct {
 	name string
 	// prepareNode puts the node into the state that the rows require. If the rows require no special state, prepareNode
@@ -37,7 +37,7 @@ type examStage struct {
 	alone       bool          // true if the rows run one after the other; otherwise, the rows run concurrently
 }
 
-// exam is one run of the scenario.
+// exam is one run of the scenario "blame" or "blame-soak".
 type exam struct {
 	bench   *bench.Bench
 	calls   *bench.CallLog
@@ -67,8 +67,8 @@ type examResult struct {
 	compared             int // number of phases with a known true duration
 }
 
-// blameExam runs every row on the real node. For each second, blameExam compares the agent's reported cause with the
-// true cause.
+// blameExam runs every examRow on the real node. For each second, blameExam compares the agent's reported cause with
+// the true cause.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))
@@ -80,7 +80,7 @@ func playExam(ctx context.Context, b *bench.Bench, v *Verdict, stages []examStag
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := settleAgent(ctx, b); err != nil {
+	if err := awaitAgentAge(ctx, b); err != nil {
 		return err
 	}
 	for i, stage := range stages {
@@ -120,7 +120,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		waits: waits, registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play runs the rows of a stage. If a row cannot run, its examResult contains the error, and the other rows continue.
+// play runs the rows of an examStage. If a row cannot run, its examResult contains the error, and the other rows
+// continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.prepareNode != nil {
@@ -153,7 +154,8 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// judgeRow runs one row and compares the agent's report with the independent logs. Then it deletes the pod.
+// judgeRow runs one examRow and compares the agent's report with the independent logs. After a completed comparison,
+// judgeRow deletes the pod.
 func (e *exam) judgeRow(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -35,5 +36,16 @@ func TestDrawnRowsDependOnSeed(t *testing.T) {
 	}
 	if slices.Equal(words(1), words(2)) {
 		t.Error("another seed draws the same rows")
+	}
+}
+
+func TestDescribeLengths(t *testing.T) {
+	for violations, want := range map[int]string{
+		0: "exact duration of 104 phases. For all of them, podlapse's duration is correct",
+		3: "exact duration of 104 phases. For 101 of them, podlapse's duration is correct",
+	} {
+		if got := describeLengths(104, violations); !strings.Contains(got, want) {
+			t.Errorf("%d violations: got %q, want %q", violations, got, want)
+		}
 	}
 }

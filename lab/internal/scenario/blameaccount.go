@@ -72,6 +72,7 @@ func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, paus
 		if entry.Pod == x.name && within(entry.StartAt) {
 			c.Network = append(c.Network, blame.Span{From: entry.StartAt, To: entry.EndAt})
 			c.NetworkFailed = c.NetworkFailed || entry.Error != ""
+			c.NetworkWaited = x.exam.waits.waitedNear(bench.Span{StartAt: entry.EndAt, EndAt: entry.EndAt})
 		}
 	}
 	for _, access := range pauses {

@@ -20,7 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// aloneRows returns the rows whose fault affects the entire node. Each of these rows must run alone.
+// aloneRows returns the rows of the blame exam whose fault affects the entire node. A row whose fault affects the
+// entire node must run alone.
 func aloneRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{"scheduler-stopped", "the scheduler is stopped: scheduler", func(ctx context.Context, x *examPod) error {

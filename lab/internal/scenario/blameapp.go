@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// outOfMemory is the name of a row that needs a node with memory limits.
+// outOfMemory is the name of the exam's pod that needs a node with memory limits.
 const outOfMemory = "out-of-memory"
 
 // crashRows returns rows with pods whose containers exit repeatedly before they are ready.

@@ -152,8 +152,8 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.imageOf(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce returns a row whose pod has several faults in one start-up. The argument "faults" contains the indexes
-// of the row's faults in the list that combinedFaults returns.
+// severalAtOnce returns an examRow whose pod has several faults in one start-up. The argument "faults" contains indexes
+// into the list that combinedFaults returns.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string
@@ -195,7 +195,8 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	}
 }
 
-// replacementKey returns a sort key. A fault that replaces a larger part of the container has a larger key.
+// replacementKey returns the key by which severalAtOnce sorts a pod's faults. A fault that replaces a larger part of
+// the container has a larger key.
 func replacementKey(fault string) int {
 	switch fault {
 	case "slow-pull", "failed-pull":
@@ -206,14 +207,14 @@ func replacementKey(fault string) int {
 	return 0
 }
 
-// drawRows returns rows with randomly drawn faults. Each row has at most three faults.
+// drawRows returns examRows whose pods have randomly drawn faults. Each pod has at most three faults.
 func drawRows(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()
 	var rows []examRow
 	for i := range count {
 		picked := random.Perm(len(all))[:2+random.IntN(2)]
-		// The faults slow-pull and failed-pull both replace the container's image, so a row can have only one of them.
+		// The faults slow-pull and failed-pull both replace the container's image, so a pod can have only one of them.
 		if slices.ContainsFunc(picked, func(p int) bool { return all[p].name == "slow-pull" }) {
 			picked = slices.DeleteFunc(picked, func(p int) bool { return all[p].name == "failed-pull" })
 		}
@@ -223,7 +224,7 @@ func drawRows(prefix string, count int, seed uint64) []examRow {
 	return rows
 }
 
-// rowOfAllFaults returns a row with every fault except the failed pull.
+// rowOfAllFaults returns an examRow whose pod has every fault except the failed pull.
 func rowOfAllFaults(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {

@@ -22,7 +22,7 @@ func configAfterwards() []blame.Cause {
 // createFunc creates an object in the bench's namespace.
 type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
 
-// configRows returns rows whose pods wait for a missing object or for their sandbox.
+// configRows returns the rows of the blame exam whose pods wait for a missing object or for their sandbox.
 func configRows(long func() time.Duration) []examRow {
 	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
 	return []examRow{
@@ -72,7 +72,8 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume runs a pod that mounts an object. lateVolume creates the object after the kubelet has picked up the pod.
+// lateVolume runs a pod with a volume from an object. lateVolume creates the object of the volume after the kubelet has
+// picked up the pod.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := onePod(x.bench().BaseImage, readySoon)

@@ -117,10 +117,7 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	fmt.Fprintf(&page, "| **wrong** | %.1f | %s |\n", sum.Wrong.Seconds(), share(sum.Wrong.Seconds()))
 	fmt.Fprintf(&page, "| not judged | %.1f | |\n", sum.Unjudged.Seconds())
 	page.WriteString(pageRules)
-	fmt.Fprintf(&page,
-		"\nThe independent evidence shows the exact duration of %d phases. "+
-			"For %d of these phases, podlapse's duration is correct within its error bound.\n",
-		lengths, lengths-violations)
+	page.WriteString("\n" + describeLengths(lengths, violations) + "\n")
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +
 			"Rows are the actual causes. Columns are the causes that podlapse reports. All values are in seconds.\n\n",
@@ -144,4 +141,15 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
+}
+
+// describeLengths returns the sentences about the phases with a known duration. For the given number of violations,
+// podlapse's duration is outside its error bound.
+func describeLengths(lengths, violations int) string {
+	right := "all of them"
+	if violations > 0 {
+		right = fmt.Sprintf("%d of them", lengths-violations)
+	}
+	return fmt.Sprintf("The independent evidence shows the exact duration of %d phases. "+
+		"For %s, podlapse's duration is correct within its error bound.", lengths, right)
 }

@@ -15,19 +15,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// rowLimit is the time limit for one step of a row.
+// rowLimit is the time limit for one step of a start-up in the blame exam.
 const rowLimit = 2 * time.Minute
 
-// examPod is the pod of a row, with the faults that the row injected into the pod's start-up.
+// examPod is the pod of one start-up in the blame exam (examRow), with the faults that the exam injected into this
+// start-up.
 type examPod struct {
 	exam *exam
 	name string
 	spec corev1.PodSpec
 
 	createdAt    time.Time
-	until        time.Time // for an unfinished start-up: end of the period that the exam judges
+	until        time.Time // for an unfinished start-up: end of the period that the blame exam checks
 	unfinished   bool
-	broken       bool              // true after a step failed; the row then skips all later steps
+	broken       bool              // true after a step of the start-up failed; all later steps are skipped
 	images       map[string]string // references of the images that the node must pull, by container name
 	sandboxFault []blame.Cause
 	pauseImage   string // repository of the sandbox image; empty unless the node must pull this image
@@ -47,8 +48,8 @@ func (x *examPod) awaitReady(ctx context.Context) error {
 	return x.stepUnlessFailed(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// stepUnlessFailed calls the function "until", which runs one step of the row. If an earlier step failed,
-// stepUnlessFailed skips this step.
+// stepUnlessFailed calls the function "until", which runs one step of the start-up. If an earlier step of the start-up
+// failed, stepUnlessFailed does not call "until".
 func (x *examPod) stepUnlessFailed(until func() error) error {
 	if x.broken {
 		return nil
@@ -63,7 +64,7 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses calls the function "put" to repair a fault, and then records the fault for the exam. The argument
+// recordCauses calls the function "put" to repair a fault, and then records the fault for the blame exam. The argument
 // "causes" contains the true causes before the repair. The argument "then" contains the true causes after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
@@ -78,7 +79,7 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp ends the period that the exam judges, because the start-up never completes.
+// giveUp ends the period that the blame exam checks, because the start-up never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
 // pushCold pushes a container's image, which the node does not have yet.

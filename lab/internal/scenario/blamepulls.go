@@ -19,8 +19,8 @@ const (
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel makes the kubelet pull images in parallel, for rows whose pulls must not wait for other pulls.
-// pullInParallel also starts a second registry, which runs until the end of the exam.
+// pullInParallel makes the kubelet pull images in parallel, for the exam's pods whose pulls must not wait for other
+// pulls. pullInParallel also starts a second registry, which runs until the end of the exam.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
@@ -147,7 +147,7 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 // linkedPulls is the number of images that are pulled over one link at the same time.
 const linkedPulls = 8
 
-// shareLink limits the combined download rate of all images in the stage.
+// shareLink limits the combined download rate of the images that linkRows pulls.
 func shareLink(ctx context.Context, e *exam) error {
 	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/matrix"
 )
 
-// mostUnjudged is the largest allowed share of time that is not judged. A larger share is a fault of the lab.
+// mostUnjudged is the largest allowed share of time that the blame exam does not judge. A larger share is a fault of
+// the lab.
 const mostUnjudged = 0.15
 
 // report prints the results and adds problems to the verdict.

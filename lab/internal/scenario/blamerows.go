@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages returns all rows of the exam. The seed determines the duration of each fault, and which faults drawRows
-// selects.
+// examStages returns all rows of the blame exam. The seed determines the duration of each fault, and which faults
+// drawRows selects.
 func examStages(seed uint64) []examStage {
 	long := drawLengths(seed)
 	words := func(component string) string { return component + " is stopped during " }
@@ -31,7 +31,7 @@ func examStages(seed uint64) []examStage {
 	}
 }
 
-// drawnRows is the number of the exam's rows whose faults are drawn at random.
+// drawnRows is the number of rows of the blame exam that have random faults.
 const drawnRows = 8
 
 // onePod returns a pod with one container. readyAfter is the time from the start of the container until the container
@@ -43,10 +43,10 @@ func onePod(image string, readyAfter time.Duration) corev1.PodSpec {
 // onlyCause returns a list with one cause.
 func onlyCause(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 
-// readySoon is the readiness delay of pods in rows that do not test readiness.
+// readySoon is the readiness delay of pods in rows of the blame exam that do not test readiness.
 const readySoon = 300 * time.Millisecond
 
-// placementRows returns rows with pods that wait before the scheduler binds them to the node.
+// placementRows returns the rows of the blame exam whose pods wait before the scheduler binds them to the node.
 func placementRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{

@@ -10,12 +10,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// soakVariable names the environment variable with the number of rows for the scenario "blame-soak".
+// soakVariable names the environment variable with the number of start-ups for the scenario "blame-soak".
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
-// blameSoak runs rows with randomly drawn faults, and judges these rows in the same way as the exam. An environment
-// variable sets the number of rows. In every second batch, the agent watches all Events of the cluster. The additional
-// Events must not make the agent's reports wrong.
+// blameSoak runs start-ups with randomly drawn faults, and judges them in the same way as the scenario "blame". An
+// environment variable sets the number of start-ups. For every second batch of start-ups, the agent watches all Events
+// of the cluster. The Events of other pods must not make the agent's reports wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20
 	count := usual
@@ -39,13 +39,13 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return playExam(ctx, b, v, stages)
 }
 
-// agentWith returns a function that restarts the agent with the given flags. The agent keeps these flags in later
-// stages.
+// agentWith returns a function that restarts the agent with the given flags. The agent keeps the given flags in the
+// later stages of the scenario.
 func agentWith(flags ...string) func(context.Context, *exam) error {
 	return func(ctx context.Context, e *exam) error {
 		if err := e.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 			return err
 		}
-		return settleAgent(ctx, e.bench)
+		return awaitAgentAge(ctx, e.bench)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // stopComponent stops a component of the node for the given time. For containerd, stopComponent also records the stop
-// for the exam.
+// for the blame exam.
 func (e *exam) stopComponent(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -36,8 +36,8 @@ func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// A meeting makes the rows of a stage wait until all these rows have arrived. When all rows have arrived, the last row
-// runs a function, and then all rows continue.
+// A meeting is a barrier for several rows of the blame exam. Each row waits at the meeting until the last row has
+// arrived and has run a function.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -48,8 +48,8 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// waitForAllThen runs the function if this row is the last row to arrive. If another row is last, waitForAllThen waits
-// until the function has returned.
+// waitForAllThen runs the function "do" in the call of the last row. The calls of all other rows wait until "do" has
+// returned.
 func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -63,18 +63,19 @@ func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return errors.New("wait until all rows of the blame exam reach the same stage: a row did not reach the stage " +
-			"in time")
+		return fmt.Errorf("a pod of the scenario blame was not ready for the next stop of a component within %v",
+			rowLimit)
 	case <-ctx.Done():
-		return fmt.Errorf("wait until all rows of the blame exam reach the same stage: %w", ctx.Err())
+		return fmt.Errorf("wait until the pods of the scenario blame are ready for the next stop of a component: %w",
+			ctx.Err())
 	}
 }
 
 // stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
-// image, the second pod's sandbox is starting, and the third pod's init container is running. The stop is usually
-// longer than the remaining time of each step.
+// image, the second pod's sandbox is starting, and the third pod's init container is running. The component is usually
+// stopped for longer than each step would still need.
 func stopRows(component, words string, long func() time.Duration) []examRow {
-	const within = 3 * time.Second // without the stop, each interrupted step takes at least this time
+	const within = 3 * time.Second // minimum duration of each step if the component did not stop
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
 		return all.waitForAllThen(ctx, func() error { return x.exam.stopComponent(ctx, component, within+long()/2) })

@@ -32,9 +32,9 @@ const (
 	churnRestart   churnKind = "restart of the agent"
 )
 
-// usualChanges returns the required number of changes per minute for each kind of change. The required number of
-// restarts per minute is 0. For each other kind, the required number is between a third and a half of the planned
-// number. The scenario must make each kind of change at least once.
+// usualChanges returns the required number of changes per minute for each kind of change. The required number is 0 for
+// restarts of the agent. For all other kinds of change, the required number is between a third and a half of the
+// planned number. The scenario must make each kind of change at least once.
 func usualChanges() map[churnKind]float64 {
 	return map[churnKind]float64{churnRollout: 1, churnScaling: 0.6, churnJob: 1, churnFailedJob: 0.2, churnCold: 1,
 		churnCrash: 0.1, churnElsewhere: 1, churnRestart: 0}
@@ -72,7 +72,7 @@ func (c *churner) presentContainer() corev1.Container {
 	return bench.MainContainer(mainName, c.bench.BaseImage, churnReadyAfter)
 }
 
-// createDeployment creates a Deployment. When it returns, the pods are not necessarily ready.
+// createDeployment creates a Deployment. When createDeployment returns, the pods are not necessarily ready.
 func (c *churner) createDeployment(ctx context.Context, name string, replicas int32, container corev1.Container) error {
 	_, err := c.bench.CreateDeployment(ctx, name, replicas, corev1.PodSpec{Containers: []corev1.Container{container}})
 	return err

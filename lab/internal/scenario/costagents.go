@@ -11,15 +11,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage holds the resource usage of all agents of a run: sums, except for the memory. The lab
-// also opens a bare pod watch for comparison.
+// agentsUsage holds the resource usage of all agents of a run: sums, except for the memory. For comparison, the lab
+// also opens its own pod watch, which no agent uses.
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64         // largest resident memory of an agent at the end of the run, in bytes
 	requests  float64       // number of requests to the API server
 	podBytes  float64       // number of bytes that pod watches received
-	bareWatch float64       // number of bytes that the bare watch received
-	floor     time.Duration // CPU time of a bare client-go reflector
+	bareWatch float64       // number of bytes that the lab's own pod watch received
+	floor     time.Duration // CPU time of a client-go reflector that follows the same pods
 }
 
 func (u agentsUsage) minus(before agentsUsage) agentsUsage {
@@ -82,9 +82,9 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v.Note("%s: an agent used %.2f ms of CPU per start, and a bare client-go reflector %.2f ms, so the agent used "+
 		"%.1f times as much", kind.name(), agentCPU, floorCPU, agentCPU/floorCPU)
 	v.Note("%s: an agent used at most %d MiB; %d agents opened %v Event watches (the API server counts %v) for "+
-		"%.1f s; each agent received %v of %d Events; all agents together used %v", kind.name(), u.memory>>20,
-		kind.agents,
-		w.opened, w.openedWatches(), w.openSeconds, w.received/float64(kind.agents), events, w.itUsed)
+		"%.1f s, and sent %v requests in total; each agent received %v of %d Events; all agents together used %v",
+		kind.name(), u.memory>>20, kind.agents, w.opened, w.openedWatches(), w.openSeconds, u.requests,
+		w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
 		v.Compared += 2
 		if w.received > 2*w.itUsed {
@@ -161,8 +161,8 @@ func (c *costRun) awaitRecords(ctx context.Context, extra int,
 	return reported, err
 }
 
-// judgePod requires that the agent reports the outcome and the duration of every pull of a pod. The agent needs all
-// Events about a pull to report the pull's duration.
+// judgePod requires that the agent reports the outcome and the duration of every pull of a pod. To report the duration
+// of a pull, the agent needs all Events about the pull.
 func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeline) {
 	v := c.verdict
 	v.Compared++

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/kube"
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
@@ -19,6 +20,7 @@ type costRun struct {
 	runtime   *synthetic.Runtime
 	kind      costKind
 	bareWatch *byteCount // bytes that a watch on the node's pods received; no agent uses this watch
+	delivered byteCount  // bytes that the bare Event watches received
 	namespace string     // namespace of the synthetic pods
 }
 
@@ -29,8 +31,8 @@ type costBlock struct {
 	events       int // number of the synthetic kubelet's Events, except Created and Started
 }
 
-// runPairs runs pairs of blocks: one block on the agents' node, and one block on a node without agents. It then judges
-// the additional cost, and the agents' requests to the API server.
+// runPairs runs pairs of blocks: one block on the agents' node, and one block on a node without agents. Then runPairs
+// judges the cost that the agents add, and the agents' requests to the API server.
 func (c *costRun) runPairs(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -43,13 +45,13 @@ func (c *costRun) runPairs(ctx context.Context) (err error) {
 	watching, end := context.WithCancel(ctx)
 	bareWatches, watching := errgroup.WithContext(watching)
 	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
-	for range c.kind.counterparts - 1 { // StartFloor's program has already opened one of the watches
+	for range c.kind.counterparts - 1 { // the program that StartFloor started already has a watch
 		c.bareWatch = new(byteCount)
 		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err
 		}
 	}
-	if err := settle(ctx, 0); err != nil {
+	if err := awaitAge(ctx, 0); err != nil {
 		return err
 	}
 	// The first block only fills the caches and is not measured.
@@ -86,21 +88,33 @@ func (c *costRun) runPairs(ctx context.Context) (err error) {
 		return err
 	}
 	cost, load := pair(differences), pair(without)
-	c.verdict.Note("%s: without agents, a start costs the API server and etcd %.2f ms of CPU, standard error %.2f; an "+
-		"agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of "+
-		"blocks with %d starts each, %d agents and bare watches; differences of the pairs: %v)",
+	c.verdict.Note("%s: without agents, a start costs the API server and etcd %.2f ms of CPU, standard error %.2f; "+
+		"one agent or bare watch adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d "+
+		"pairs of blocks with %d starts each, %d agents and bare watches; differences of the pairs: %v)",
 		c.kind.name(), milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
 		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.agentCount(), differences)
+	if c.kind.agents == 0 {
+		judgeFloor(c.verdict, c.kind, cost, c.delivered.Load())
+		return nil
+	}
 	judgeCost(c.verdict, c.kind, cost)
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// runBlock runs one block. Then it deletes the pods and the Events of the block.
+// runBlock runs one block, and then deletes the pods and the Events of the block.
 func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock, err error) {
 	defer func() { err = errors.Join(err, c.deleteBlock(context.WithoutCancel(ctx))) }()
+	watching, end := context.WithCancel(ctx)
+	bareWatches, watching := errgroup.WithContext(watching)
+	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
+	if node == costNode {
+		if err := c.openEventWatches(watching, bareWatches); err != nil {
+			return l, err
+		}
+	}
 	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event
-	// watch open for some seconds. The pause keeps both costs out of the next block's measurement.
+	// watch open for some seconds. The pause keeps the cost of the previous block out of the measurement of this block.
 	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
@@ -140,6 +154,20 @@ func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock,
 	return l, err
 }
 
+// openEventWatches opens Event watches that no agent uses. The goroutines of the group keep these watches open until
+// ctx ends.
+func (c *costRun) openEventWatches(ctx context.Context, group *errgroup.Group) error {
+	for range c.kind.eventWatches {
+		err := keepOpen(ctx, group, c.bench, func(ctx context.Context, client *kube.Client, opened func()) error {
+			return client.FollowEvents(ctx, c.namespace, c.kind.selector, &c.delivered, opened)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deleteBlock deletes the pods and the Events of a block.
 func (c *costRun) deleteBlock(ctx context.Context) error {
 	if err := c.bench.Kube.DeletePods(ctx, c.bench.Node.Report, c.namespace); err != nil {
@@ -148,9 +176,9 @@ func (c *costRun) deleteBlock(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, c.bench.Kube, c.namespace)
 }
 
-// blockName returns the prefix of the names of a block's pods. Block 0 is not measured.
+// blockName returns the prefix of the names of a block's pods and images. Block 0 is not measured.
 func (c *costRun) blockName(number int) string {
-	return fmt.Sprintf("%s-%d-%d", c.kind.images(), c.kind.rate, number)
+	return fmt.Sprintf("%s-%d-%d", c.kind.images(), c.kind.number, number)
 }
 
 // startAfter returns the time from the start of a block to the creation of the pod with the given index.

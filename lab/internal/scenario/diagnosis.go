@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// printDiagnosis prints and saves the information that a developer needs to find out why a scenario failed. It runs
-// before the namespace is deleted. If a part of the information is not available, printDiagnosis continues with the
-// next part.
+// printDiagnosis prints and saves the information that a developer needs to find out why a scenario failed.
+// printDiagnosis runs before the namespace is deleted. If a part of the information is not available, printDiagnosis
+// continues with the next part.
 func printDiagnosis(ctx context.Context, b *bench.Bench, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()

@@ -126,7 +126,7 @@ func (p *documentedProcess) await() error {
 
 // interrupt interrupts the command like Ctrl-C. interrupt returns an error if the command ended before the interrupt.
 // interrupt also returns an error if the command does not end within interruptLimit, or fails after the interrupt. An
-// exit because of SIGINT is a failure only if documentedRun.exits is true.
+// exit because of SIGINT counts as a failure if documentedRun.exits is true, and as a success if it is false.
 func (p *documentedProcess) interrupt() error {
 	defer p.end()
 	select {

@@ -27,8 +27,8 @@ const (
 	topPicture  = "top.svg"
 )
 
-// savePagePicture replaces the picture with the given name. The picture has a palette, so its file is a third of the
-// screenshot's size.
+// savePagePicture replaces the picture that has the given name. The picture has a palette, so its file is a third of
+// the screenshot's size.
 func savePagePicture(screenshot, name string) error {
 	dir := os.Getenv(picturesVariable)
 	if dir == "" {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/kube"
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
@@ -20,22 +21,31 @@ const (
 	costNode       = "node-2" // name of the node with agents
 	plainNode      = "node-3" // name of the node without agents
 	costContainers = 4
+	// noEvent is a field selector that matches no Event.
+	noEvent = "reason=podlapse-no-reason"
+	// agentsEvents is the field selector of an agent's watch on a namespace.
+	agentsEvents = "source=kubelet,reason!=Created,reason!=Started"
 )
 
-// costVariable is the name of the environment variable that selects the short form ("quick") or the whole form
-// ("whole") of the scenario "event-cost".
+// costVariable is the name of the environment variable that selects a form of the scenario "event-cost": "quick",
+// "floor" or "whole".
 const costVariable = "PODLAPSE_EVENT_COST"
 
 // costKind is a kind of load, with the parameters of its measurement.
 type costKind struct {
+	number  int // position of the load in the form, so that no two loads use the same names
 	cold    bool
 	rate    int // starts per second
 	earlier int // number of Events in the namespace before the load
 	pods    int // number of pods in one block
 	agents  int // number of agents that run at the same time
-	// number of bare watches: pod watches without an agent, including the watch of StartFloor's program
+	// number of bare pod watches: pod watches without an agent, including the watch of StartFloor's program
 	counterparts int
-	pairs        int // number of pairs of blocks; each pair has one block on each node
+	// number of bare Event watches, which run instead of agents: watches on the namespace's Events. If there are also
+	// bare pod watches, their number is the same, and a pod watch and an Event watch together count as one.
+	eventWatches int
+	selector     string // field selector of the bare Event watches
+	pairs        int    // number of pairs of blocks; each pair has one block on each node
 }
 
 // images returns "present" if the images are already on the node, and "cold" if the node must pull the images.
@@ -48,7 +58,14 @@ func (k costKind) images() string {
 
 // name returns a description of the load for the verdict.
 func (k costKind) name() string {
-	return fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
+	name := fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
+	if k.eventWatches > 0 {
+		name += fmt.Sprintf(", instead of agents bare Event watches with the selector %s", k.selector)
+		if k.counterparts > 0 {
+			name += ", each with a bare pod watch"
+		}
+	}
+	return name
 }
 
 // tail returns the time from the creation of the last pod until the pod is ready and the agents have read the pod's
@@ -68,52 +85,73 @@ func (k costKind) target() time.Duration {
 	return 200 * time.Microsecond
 }
 
-// agentCount returns the number of agents and bare watches on costNode. The scenario divides the measured cost by this
-// number. With cold images, the number excludes the pod watch of StartFloor's program, although the measured cost
-// includes the cost of this watch.
-func (k costKind) agentCount() int { return k.agents + k.counterparts }
+// agentCount returns the number of agents on costNode, and counts each bare watch (a watch without an agent) as an
+// agent. The scenario divides the measured cost by the result of agentCount. If no bare pod watches are wanted, the
+// result excludes the pod watch of StartFloor's program, although the measured cost includes the cost of this watch.
+func (k costKind) agentCount() int { return k.agents + max(k.counterparts, k.eventWatches) }
 
-// costKinds returns the loads of the scenario in the form "quick" or "whole". The scenario measures each load
-// separately.
+// costKinds returns the loads of a form of the scenario. The scenario measures each load separately.
 //
 // Without agents, at 20 starts per second, a start costs the API server and etcd 44 ms of CPU if the images are already
 // on the node, and 62 ms with cold images. The cost of a start varies by several percent from block to block, mostly
 // because of garbage collection. A small cost is visible only if the cost occurs many times.
 //
-// If a pod's images are already on the node, an agent sends no request except its pod watch, so it costs as much as a
-// bare watch. To prove this, the scenario requires that two counters stay unchanged while pods start: the agent's
-// counter of requests, and the API server's counter of Event watches. The scenario runs one agent, and 59 or 119 bare
-// watches that send the same request as the agent's pod watch. More agents would slow down the API server, because the
-// agents and the API server share two cores. Apart from bookmarks, the newest bare watch must receive as many bytes as
-// the agent's watch. With cold images, the agents also open Event watches when they need Events, so bare watches cannot
-// replace agents.
+// A bare watch is a pod watch that does not belong to an agent. If a pod's images are already on the node, an agent
+// sends no request except its pod watch, so the agent costs as much as one pod watch. To prove that the agent sends no
+// other request, the scenario requires that two counters stay unchanged while pods start: the agent's counter of
+// requests, and the API server's counter of Event watches. The scenario runs one agent, and 59 or 119 watches without
+// an agent that send the same request as the agent's pod watch. More agents would slow down the API server, because the
+// agents and the API server share two cores. Apart from bookmarks, the newest watch without an agent must receive as
+// many bytes as the agent's watch. With cold images, the agents also open Event watches when they need Events, so pod
+// watches alone cannot replace agents.
 //
-// At 2 starts per second, the machine has enough CPU for twice as many agents and bare watches as at 20 starts per
-// second. More agents and bare watches make the measured cost per agent more exact.
+// At 2 starts per second, the machine has enough CPU for twice as many agents and watches as at 20 starts per second.
+// With more agents and watches, the measured cost per agent is more exact.
+//
+// A bare Event watch is an Event watch that does not belong to an agent. For each Event watch, etcd sends every new
+// Event of the namespace to the API server, and the API server decodes the Event before it applies the field selector.
+// So the cost of a bare Event watch that delivers nothing is the least possible cost of a program that keeps an Event
+// watch open while pods pull images. A bare Event watch with an agent's selector delivers the same Events as an agent's
+// watch on the namespace. Together with a bare pod watch, it is the least that an agent needs for a pod that pulls
+// images. The form "floor" measures as many of these pairs as agents.
 func costKinds(form string) ([]costKind, error) {
+	const pulling = 16 // number of agents, for pods that pull images at 2 starts per second
+	agents := func(earlier int) costKind {
+		return costKind{cold: true, rate: 2, earlier: earlier, pods: 60, agents: pulling, pairs: 5}
+	}
+	bare := costKind{cold: true, rate: 2, earlier: 10_000, pods: 60, eventWatches: 40, selector: noEvent, pairs: 5}
+	needed := costKind{cold: true, rate: 2, earlier: 10_000, pods: 60, counterparts: pulling, eventWatches: pulling,
+		selector: agentsEvents, pairs: 5}
+	var kinds []costKind
 	switch form {
+	case "floor":
+		kinds = []costKind{bare, needed, agents(10_000)}
 	case "quick":
-		return []costKind{
+		kinds = []costKind{
 			{rate: 20, pods: 100, agents: 1, counterparts: 59, pairs: 4},
 			{cold: true, rate: 20, earlier: 10_000, pods: 200, agents: 4, pairs: 4},
-		}, nil
+		}
 	case "", "whole":
-		var kinds []costKind
 		for _, earlier := range []int{0, 10_000, 50_000} {
 			kinds = append(kinds,
 				costKind{rate: 20, earlier: earlier, pods: 100, agents: 1, counterparts: 59, pairs: 6},
 				costKind{cold: true, rate: 20, earlier: earlier, pods: 200, agents: 4, pairs: 5},
 				costKind{rate: 2, earlier: earlier, pods: 40, agents: 1, counterparts: 119, pairs: 5},
-				costKind{cold: true, rate: 2, earlier: earlier, pods: 60, agents: 8, pairs: 5})
+				agents(earlier))
 		}
-		return kinds, nil
+		kinds = append(kinds, bare, needed)
+	default:
+		return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\" or \"whole\"", costVariable, form)
 	}
-	return nil, fmt.Errorf("%s=%q: must be \"quick\" or \"whole\"", costVariable, form)
+	for i := range kinds {
+		kinds[i].number = i + 1
+	}
+	return kinds, nil
 }
 
 // eventCost measures each load in pairs of blocks: one block on a node with agents (A) and one block on a node without
-// agents (B). The difference within a pair is the cost of the agents. The order within a pair changes from pair to pair
-// (AB, BA, AB), so a slow drift of the cost has no effect on the result.
+// agents (B). The difference between the two blocks of a pair is the cost of the agents. The order within a pair
+// changes from pair to pair (AB, BA, AB), so a slow drift of the cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference between two blocks excludes the cost of an idle agent. On a real
 // node, the kubelet also watches the pods of the node, and the API server encodes a change only once for all watches
@@ -184,14 +222,23 @@ func busyNamespace(ctx context.Context, b *bench.Bench, earlier int) (name strin
 // followNode opens a watch on a node's pods over a separate connection, as every kubelet and agent does. The group
 // keeps the watch open until ctx ends.
 func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node string, into io.Writer) error {
+	return keepOpen(ctx, group, b, func(ctx context.Context, client *kube.Client, opened func()) error {
+		return client.FollowNode(ctx, node, into, opened)
+	})
+}
+
+// keepOpen opens a watch over a separate connection and waits until the watch is open. The group keeps the watch open
+// until ctx ends.
+func keepOpen(ctx context.Context, group *errgroup.Group, b *bench.Bench,
+	follow func(ctx context.Context, client *kube.Client, opened func()) error) error {
 	client, err := b.Node.Kube()
 	if err != nil {
 		return err
 	}
-	opened := make(chan struct{}, 1) // followNode waits only until the watch opens for the first time
+	opened := make(chan struct{}, 1) // keepOpen waits only until the watch opens for the first time
 	group.Go(func() error {
 		defer client.Close()
-		return client.FollowNode(ctx, node, into, func() {
+		return follow(ctx, client, func() {
 			select {
 			case opened <- struct{}{}:
 			default:
@@ -227,6 +274,20 @@ func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration])
 		v.Problem("%s: an agent costs the API server and etcd %.3f ms per start, but the blocks vary too much to "+
 			"prove a cost of less than %.1f: run the scenario alone", kind.name(), milliseconds(cost.mean),
 			milliseconds(kind.target()))
+	}
+}
+
+// judgeFloor requires, with 95 % confidence, that a bare Event watch costs something. If the measurement cannot show
+// this cost, the measurement does not work. The watches must also have received Events, or none if their selector
+// matches none. The parameter "delivered" is the number of bytes that the watches received.
+func judgeFloor(v *Verdict, kind costKind, cost pairedDifferences[time.Duration], delivered int64) {
+	v.Compared += 2
+	if want := kind.selector != noEvent; (delivered > 0) != want {
+		v.Problem("%s: the watches received %d bytes, want Events: %t", kind.name(), delivered, want)
+	}
+	if atLeast := 2*cost.mean - cost.atMost(); atLeast <= 0 {
+		v.Problem("%s: a watch costs the API server and etcd %.3f ms per start, but the blocks vary too much to prove "+
+			"a cost above zero: run the scenario alone", kind.name(), milliseconds(cost.mean))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
@@ -67,15 +68,25 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	setup := "network"
-	if _, alone, _ := timeline.In(setup, ""); !alone && b.Node.Stack.ColdPause {
-		setup = "sandbox_setup" // no evidence separates the network's setup from the pull of the pause image
-	}
+	stack := b.Node.Stack
+	// No evidence separates the network's setup from the pull of the pause image.
+	setup := phaseOrGroup(timeline, "", "network", "sandbox_setup", stack.ColdPause)
 	v.Phase(timeline, setup, "", networkDelay, network.Length(), limit)
 	v.Phase(timeline, "init_run", "init", initRun, initRun, limit)
-	v.Phase(timeline, "pull", "main", pullTime, pull.Length(), limit)
+	// containerd can discard the layer before the agent queries the layer's timestamps.
+	pulling := phaseOrGroup(timeline, "main", "pull", agent.ImagePull, !stack.Containerd.KeepsLayers())
+	v.Phase(timeline, pulling, "main", pullTime, pull.Length(), limit)
 	v.Phase(timeline, "readiness_probe", "main", readyAfter, readyAfter, limit)
 	v.Contract(timeline)
 	v.requireDownload(timeline, "main")
 	return nil
+}
+
+// phaseOrGroup returns the phase, or the group phase if the agent does not report the phase of the container alone and
+// the stack allows the group phase instead. An empty container name means the phase of any container.
+func phaseOrGroup(timeline agent.Timeline, container, phase, group string, allowed bool) string {
+	if _, alone, _ := timeline.In(phase, container); !alone && allowed {
+		return group
+	}
+	return phase
 }

@@ -28,11 +28,11 @@ const (
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. The
 // scenario starts pods on 100 synthetic nodes. Each node with pods also has a watch like a kubelet's watch. A few of
-// these nodes have a real agent. All other agents are replaced with bare watches that send the same request as an
-// agent's pod watch. Most bare watches are for nodes without pods: the API server must keep such a watch open, but has
-// nothing to send. The scenario "event-cost" shows that a bare watch costs the API server as much as an agent whose
-// node already has all images. The scenario "fleet-cost" requires that an agent and a bare watch receive almost the
-// same number of bytes.
+// the nodes with pods have a real agent. All other agents are replaced with bare watches that send the same request as
+// an agent's pod watch. Most bare watches (watches without an agent) are for nodes without pods: the API server must
+// keep these watches open, but has nothing to send. The scenario "event-cost" shows that a watch without an agent costs
+// the API server as much as an agent whose node already has all images. The scenario "fleet-cost" requires that an
+// agent and a watch without an agent receive almost the same number of bytes.
 //
 // kwok could simulate the nodes too, but kwok has no container runtime. Without a runtime, each agent would need the
 // Events of each pod, but agents on real nodes do not need these Events.
@@ -68,7 +68,7 @@ type fleet struct {
 	verdict *Verdict
 	runtime *synthetic.Runtime
 	nodes   int // number of registered nodes
-	agents  int // number of real agents and bare watches
+	agents  int // number of real agents and watches without an agent
 	blocks  int // number of blocks of starts so far
 }
 
@@ -165,9 +165,9 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// openWatches opens one bare watch for each element of the list "into", starting at the index "first". It opens several
-// watches at the same time. Each watch adds the bytes that it receives to its element of "into". If the element is nil,
-// the watch does not count its bytes.
+// openWatches opens one watch without an agent for each element of the list "into", starting at the index "first".
+// openWatches opens several watches at the same time. Each watch adds the bytes that it receives to its element of
+// "into". If the element is nil, the watch does not count its bytes.
 func (f *fleet) openWatches(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
 	opening.SetLimit(64) // more connections at a time would only wait for the machine's two cores
@@ -221,8 +221,8 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 	return block, f.clear(ctx)
 }
 
-// rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. rollOut also
-// measures how much the bare watches and the real agents together increase the API server's memory.
+// rollOut opens all watches without an agent at once, and measures their cost. Then rollOut starts the real agents.
+// rollOut also measures how much the watches and the real agents together increase the API server's memory.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
@@ -288,8 +288,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// receivedBytes returns how many bytes the pod watches of all real agents received, and how many bytes the bare watches
-// of the nodes with pods received.
+// receivedBytes returns two numbers of bytes: the bytes that the pod watches of all real agents received, and the bytes
+// that the watches without an agent received for the nodes with pods.
 func (f *fleet) receivedBytes(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil
@@ -311,7 +311,8 @@ func (f *fleet) receivedBytes(ctx context.Context, bare []*byteCount) (agents, w
 	return agents, watches, nil
 }
 
-// judgeBytes requires that a real agent and a bare watch receive almost the same number of bytes for a start.
+// judgeBytes requires that a real agent and a watch without an agent receive almost the same number of bytes for a
+// start.
 func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
 	s.startBytes = append(s.startBytes, agent*fleetNodes/fleetStarts)
 	f.verdict.Compared++

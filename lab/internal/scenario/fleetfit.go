@@ -12,9 +12,10 @@ const (
 	largeStarts = 100  // starts per second
 )
 
-// fleetSize contains the measurements of the scenario "fleet-cost" for one number of agents. Each list has one value
-// for each pair of blocks. The values in "idle" and "start" exclude the CPU time that the same nodes and pods need
-// without agents. A bare watch is a pod watch without an agent.
+// fleetSize contains the measurements of the scenario "fleet-cost" for one number of agents. The scenario repeats its
+// measurements, with agents and without agents. Each list has one value for each repetition. The values in "idle" and
+// "start" exclude the CPU time that the same nodes and pods need without agents. A bare watch is a pod watch without an
+// agent.
 type fleetSize struct {
 	agents      int
 	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once

@@ -132,8 +132,8 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 	return nil
 }
 
-// openSilent opens more connections than the agent accepts, from each of three addresses. On each connection, it sends
-// as much of a header as the agent accepts, and then sends nothing more.
+// openSilent opens more connections than the agent accepts, from each of three addresses. On each connection,
+// openSilent sends as much of a header as the agent accepts, and then sends nothing more.
 func (h maliciousClient) openSilent(ctx context.Context) (silentConnections, error) {
 	held := silentConnections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {

@@ -37,7 +37,7 @@ type tenantRun struct {
 	prometheus prometheus.Client
 }
 
-// honestBlock describes one block. In a block, the scenario starts all honest pods once, with or without an attack.
+// honestBlock describes one block, in which the scenario starts all honest pods once, with or without an attack.
 type honestBlock struct {
 	name          string
 	flags         string // flags of the agent
@@ -93,8 +93,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// restartAgent restarts the agent with the given flags, if the agent does not have these flags yet. Then it waits until
-// the agent has run for five seconds.
+// restartAgent restarts the agent with the given flags, if the agent does not have these flags yet. Then restartAgent
+// waits until the agent has run for five seconds.
 func (r *tenantRun) restartAgent(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -103,10 +103,10 @@ func (r *tenantRun) restartAgent(ctx context.Context, flags ...string) error {
 	if len(flags) > 0 {
 		r.memory.flags = flags[0]
 	}
-	return settleAgent(ctx, r.bench)
+	return awaitAgentAge(ctx, r.bench)
 }
 
-// runAlone starts the honest pods without an attack, once for each name.
+// runAlone runs one block without an attack for each of the given block names.
 func (r *tenantRun) runAlone(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		block := honestBlock{name: name, flags: r.memory.flags}
@@ -188,9 +188,9 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns the rows of the honest pods of a block. Each pod's name ends with the name of the block. The node
-// lacks the images of the first two pods. The second pull waits for the first pull, because the kubelet pulls one image
-// at a time.
+// honestRows returns one row, a start-up with a known cause, for each honest pod of a block. Each pod's name ends with
+// the name of the block. The node lacks the images of the first two pods. The second pull waits for the first pull,
+// because the kubelet pulls one image at a time.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {

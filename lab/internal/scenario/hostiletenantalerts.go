@@ -88,7 +88,8 @@ func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[
 	}
 }
 
-// noteAlerts adds a note to the verdict: the alerts that fired during a block, and the alerts that were only pending.
+// noteAlerts adds a note to the verdict: the alerts that fired during one part of the scenario (the argument "block"),
+// and the alerts that were only pending.
 func noteAlerts(v *Verdict, block string, fired, pending map[string]bool) {
 	text := func(alerts map[string]bool) string {
 		if len(alerts) == 0 {

@@ -248,7 +248,7 @@ func (t *tenant) apiPath(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// countRequest counts one request. It ignores requests that failed because the attack ended.
+// countRequest counts one request, except a request that failed because the attack ended.
 func (t *attackRun) countRequest(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -271,7 +271,7 @@ func (t *attackRun) countRequest(ctx context.Context, err error) {
 }
 
 // addToVerdict adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API
-// server must have accepted at least one request of each attack, unless the attack's row allows refusals.
+// server must have accepted at least one request of each attack, unless the field "refused" of the attack is true.
 func (t *tenant) addToVerdict(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

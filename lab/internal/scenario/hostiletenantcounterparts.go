@@ -29,15 +29,16 @@ type startUp struct {
 
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
 // compared blocks, the agent has the same flags. The pod must have the same outcome and the same pulls as one of its
-// counterparts. Each phase that is long in both counterparts must last about as long during the attack. If the true
-// wait was longer or shorter during the attack, this difference is allowed: see differenceInTruth. A phase can also be
-// shorter by the unattributed time that has this phase as a candidate. No unattributed time counts for two phases. Any
-// further difference must not exceed the sum of three values: the largest difference between the two blocks without the
-// attack, the agent's error bounds, and loadLimit.
+// counterparts. If a phase is long in both counterparts, its duration must be about the same during the attack. If the
+// independent logs show that the pod waited longer or shorter during the attack, this difference is allowed: see
+// differenceInTruth. A phase can be shorter by the duration of the unattributed phases that have this phase as a
+// candidate. The same unattributed time counts for only one phase. The remaining difference between the durations of a
+// phase must not exceed the sum of three values: the largest difference between the two blocks without the attack, the
+// agent's error bounds, and loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
-// phase. exam.judgeRow compares all phases with the independent logs.
+// phase. The method exam.judgeRow compares all phases with the independent logs.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {
@@ -101,7 +102,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case endsWithAttempt(phase): // exam.judgeRow compares this phase with the independent logs
+		case endsWithAttempt(phase): // the method exam.judgeRow compares this phase with the independent logs
 		case length > longest+limit || length+possible < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+
@@ -151,7 +152,7 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
 		if result.failed != nil {
-			continue // exam.report reports the failure
+			continue // the method exam.report adds this failure to the verdict
 		}
 		counterpart, err := counterpartOf(result.timeline, block)
 		if err != nil {

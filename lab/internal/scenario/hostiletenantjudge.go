@@ -23,11 +23,12 @@ const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // number of memory samples from one scrape to the next
-	// comparedFrom is the minimum duration of a compared phase: the scenario compares a phase only if the phase takes
-	// at least comparedFrom in each counterpart of the pod. Shorter durations depend mainly on the load of the machine.
+	// comparedFrom is the minimum duration of a compared phase: the phase must take at least comparedFrom in both runs
+	// without an attack. Shorter durations depend mainly on the load of the machine.
 	comparedFrom = time.Second
-	// loadLimit is the extra difference that the comparison with the counterparts allows, because the tenant's pods and
-	// requests cause real load. The comparison with the independent logs does not use loadLimit.
+	// loadLimit is an extra difference that is allowed between a start-up during the attack and the same start-up
+	// without an attack, because the tenant's pods and requests cause real load. The comparison with the independent
+	// logs does not use loadLimit.
 	loadLimit = time.Second
 )
 
@@ -219,7 +220,7 @@ func (r *tenantRun) judgeInventions(block honestBlock) {
 }
 
 // judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. All other
-// data about the tenant's own pods may be wrong.
+// data about the tenant's own pods is allowed to be wrong.
 func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
 	all, err := r.bench.Agent.Timelines(ctx)
 	if err != nil {

@@ -104,8 +104,8 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	}
 }
 
-// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to mirror a static pod that has the UID
-// of another tenant's pod.
+// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to be the mirror of a static pod, and
+// claims that the UID of this static pod is the UID of another tenant's pod.
 func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -155,8 +155,8 @@ func manyContainers(ctx context.Context, t *attackRun) {
 	}
 }
 
-// createUnreachable creates pods whose images come from registries that do not exist. The kubelet tries to pull these
-// images. The pulls fail immediately and therefore do not delay other pulls.
+// createUnreachable creates pods whose images come from registries that do not exist. The kubelet's pulls of the images
+// fail immediately, and therefore do not delay other pulls.
 func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)

@@ -219,8 +219,8 @@ type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys only the manifests' base, without a state directory
 	components []string
-	// useAllPermissions makes the agent use all its permissions. It is nil if the start-up of the pod alone makes the
-	// agent use all its permissions.
+	// useAllPermissions makes the agent use all its permissions. useAllPermissions is nil if the start-up of the pod
+	// alone makes the agent use all its permissions.
 	useAllPermissions func(context.Context) error
 }
 

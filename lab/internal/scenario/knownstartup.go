@@ -26,8 +26,8 @@ type knownLength struct {
 	with     string
 	injected time.Duration // part of the injected delays that belongs to this phase
 	truth    bench.Span
-	// begunBefore is the earliest possible start of the phase, according to the kubelet or the runtime. The field is
-	// zero if this time is unknown.
+	// begunBefore is the earliest possible start of the phase, according to the kubelet or the runtime; zero if
+	// unknown.
 	begunBefore time.Time
 	begunBy     time.Time // latest possible start of the phase according to the runtime; zero if unknown
 	// latest possible end of the phase according to the runtime or the kubelet; zero if unknown
@@ -103,8 +103,8 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 }
 
 // trueLengths returns the true durations of the phases on the node's clock. If a component starts or ends a phase, the
-// component's own log contains the time of this start or end. The times in these logs are accurate to one or two
-// milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
+// component's own log contains the time of this start or end. The times in the components' logs are accurate to one or
+// two milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
 //
 //   - The phase "volumes" lasts from the kubelet's pickup of the pod until the kubelet requests a sandbox. If a Secret
 //     is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" does not end with the
@@ -118,7 +118,7 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 //     runtime.
 //   - The phase "init_run" lasts from the time when the container starts to run until the process's last log line. The
 //     runtime's timestamp for the start of the container lies between the kubelet's request to start the container and
-//     the runtime's response. The process's first log line can be earlier or later than this timestamp.
+//     the runtime's response. The process's first log line can be earlier or later than the runtime's timestamp.
 //   - The phase "post_start_hook" lasts from the time when the container starts to run until the hook's last log line.
 //   - The phases "startup_probe" and "readiness_probe" each last from the end of the previous step until the probe logs
 //     its success. The kubelet learns the result about ten milliseconds after the probe's success. The API server
@@ -147,8 +147,8 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartRequestedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below count from the start of the container's process. If a probe succeeds late, a part of the next
-	// phase's delay is already over, so the next phase is shorter.
+	// All delays below count from the start of the container's process, so a probe that succeeds late makes the next
+	// phase shorter.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -207,10 +207,10 @@ func (a independentRecords) runningAt(container string) time.Time {
 	return reported
 }
 
-// controlPlane returns the milestones with the API server's timestamps. The creation happens between the scenario's
-// request and the response. Each later milestone happens after the step that causes it, and before the first report
-// about the milestone. The scheduler's Event reports the milestone "scheduled", and a pod status in the scenario's
-// watch reports each of the other milestones.
+// controlPlane returns the milestones with the API server's timestamps. The milestone "created" lies between the
+// scenario's request and the response. Each later milestone lies between the step that causes the milestone and the
+// first report about the milestone. The scheduler's Event reports the milestone "scheduled", and a pod status in the
+// scenario's watch reports each of the other milestones.
 func (p plan) controlPlane(a independentRecords) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

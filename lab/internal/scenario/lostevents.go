@@ -38,7 +38,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		c.spec.Containers = append(c.spec.Containers, corev1.Container{Name: name, Image: image})
 		c.wants = append(c.wants, wantedPull{container: name, image: image, outcome: agent.Downloaded})
 	}
-	if err := p.settle(ctx); err != nil {
+	if err := p.awaitAgents(ctx); err != nil {
 		return err
 	}
 	before := make([]float64, len(p.judges))

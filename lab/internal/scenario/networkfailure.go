@@ -17,7 +17,7 @@ func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
 		// firstTry is the longest duration of the first attempt, including the removal of its failed sandbox. No agent
-		// can separate this time from the phase "volumes".
+		// can separate the first attempt from the phase "volumes".
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

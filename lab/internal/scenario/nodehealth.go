@@ -166,8 +166,8 @@ func (h healthRun) cordon(ctx context.Context) error {
 	return nil
 }
 
-// notReady sets the node's condition "Ready" to false through the API server. The kubelet restores the condition with
-// its next update.
+// notReady sets the node's condition "Ready" to false through the API server. With its next status update, the kubelet
+// sets the condition "Ready" to true again.
 func (h healthRun) notReady(ctx context.Context) error {
 	now := metav1.Now()
 	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "LabNotReady",

@@ -26,8 +26,8 @@ const (
 
 	beforeRuntime = 3 * time.Second // time from the boot until containerd starts
 	beforeKubelet = 4 * time.Second // time from the start of containerd until the kubelet starts
-	// beforeNetwork is the time from the kubelet's start until the network is configured. In this time, the kubelet
-	// reports the node's status twice.
+	// beforeNetwork is the time from the kubelet's start until the network is configured. The kubelet reports the
+	// node's status twice during beforeNetwork.
 	beforeNetwork = 22 * time.Second
 	beforeTaint   = 6 * time.Second // time from the readiness of the node until the taint is removed
 	startUpReady  = 2 * time.Second // time from the start of the workload's container until the container is ready

@@ -16,7 +16,7 @@ import (
 // count the start-up as dropped. After the receiver has restarted, the agent must send the next pod's start-up.
 func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
-	if err := settleAgent(ctx, t.bench); err != nil {
+	if err := awaitAgentAge(ctx, t.bench); err != nil {
 		return err
 	}
 	before, err := t.counted(ctx)

@@ -23,7 +23,8 @@ type wantedSpan struct {
 	seconds    map[string]json.Number
 	downloaded time.Time    // time of the event "downloaded" of a layer; zero if the layer has no event
 	parts      []wantedSpan // the child spans
-	doubtful   bool         // true if the span's end can precede its start; the trace can then omit the span
+	// true if the evidence does not prove that the span starts before it ends; the trace can omit such a span
+	doubtful bool
 }
 
 // stretch is an interval that contains an instant. An unknown end of the interval is zero.

@@ -85,8 +85,8 @@ func (p *pageRun) compareWorkload(ctx context.Context, workload, revisions strin
 		if err != nil {
 			return err
 		}
-		settled := func(r page.Revision) bool { return r.StartUps == "2" }
-		if len(want.Revisions) != 2 || !settled(want.Revisions[0]) || !settled(want.Revisions[1]) {
+		complete := func(r page.Revision) bool { return r.StartUps == "2" }
+		if len(want.Revisions) != 2 || !complete(want.Revisions[0]) || !complete(want.Revisions[1]) {
 			return fmt.Errorf("the agent's API shows the revisions %+v, want two revisions with two start-ups each",
 				want.Revisions)
 		}

@@ -21,13 +21,35 @@ func TestPaired(t *testing.T) {
 }
 
 func TestCostKinds(t *testing.T) {
-	for form, want := range map[string]int{"": 12, "whole": 12, "quick": 2} {
+	for form, want := range map[string]int{"": 14, "whole": 14, "quick": 2, "floor": 3} {
 		if kinds, err := costKinds(form); err != nil || len(kinds) != want {
 			t.Errorf("%q: %d loads, %v; want %d", form, len(kinds), err, want)
 		}
 	}
 	if _, err := costKinds("long"); err == nil || !strings.Contains(err.Error(), costVariable) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestJudgeFloor(t *testing.T) {
+	for name, test := range map[string]struct {
+		selector    string
+		delivered   int64
+		differences []time.Duration
+		problems    int
+	}{
+		"cost":                  {agentsEvents, 1, []time.Duration{90, 100, 110}, 0},
+		"cost without Events":   {noEvent, 0, []time.Duration{90, 100, 110}, 0},
+		"cost, not certain":     {agentsEvents, 1, []time.Duration{-400, 100, 600}, 1},
+		"no cost":               {agentsEvents, 1, []time.Duration{-10, 0, 10}, 1},
+		"nothing was delivered": {agentsEvents, 0, []time.Duration{90, 100, 110}, 1},
+		"Events were delivered": {noEvent, 1, []time.Duration{90, 100, 110}, 1},
+	} {
+		var v Verdict
+		judgeFloor(&v, costKind{selector: test.selector}, pair(test.differences), test.delivered)
+		if len(v.Problems) != test.problems || v.Compared != 2 {
+			t.Errorf("%s: %+v", name, v)
+		}
 	}
 }
 

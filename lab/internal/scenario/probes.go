@@ -22,7 +22,7 @@ const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
 	// The timeout covers all stages of an attempt. probeConnect is the maximum time of an attempt before the stage that
-	// times out. This stage gets the rest of the timeout: at least probeTimeout-probeConnect.
+	// times out. The stage that times out gets the rest of the timeout: at least probeTimeout-probeConnect.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
@@ -229,8 +229,8 @@ func probesFile(b *bench.Bench, all []probeCase, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// checkAttempts requires that every attempt has the expected result in the expected stage, and that the attempts take
-// about the expected time on average.
+// checkAttempts requires that every attempt has the expected result. The average durations of the attempts and of the
+// stage p.stage must be about as expected.
 func (p probeCase) checkAttempts(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},

@@ -17,7 +17,7 @@ import (
 )
 
 // nameServer is a DNS server on UDP. nameServer responds immediately for well.lab, late for slow.lab, and never for
-// silent.lab. For any other name, it responds that the name does not exist.
+// silent.lab. For any other name, nameServer responds that the name does not exist.
 type nameServer struct {
 	address string
 	stop    func()

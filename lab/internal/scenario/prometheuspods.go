@@ -36,7 +36,7 @@ func startScraped(ctx context.Context, b *bench.Bench, pods []scrapedPod) error 
 	if err := injectInto(ctx, b, plans); err != nil {
 		return err
 	}
-	if err := settleAgent(ctx, b); err != nil {
+	if err := awaitAgentAge(ctx, b); err != nil {
 		return err
 	}
 	arrivals, stop := b.Watch(ctx)

@@ -270,7 +270,7 @@ func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 }
 
 // judgedTimeline returns the timeline that the scenario checks. If the pod never becomes ready, judgedTimeline waits
-// until the agent has observed a failure. For all other pods, judgedTimeline waits until the pod has settled.
+// until the agent has observed a failure. For all other pods, judgedTimeline waits until the start-up is settled.
 func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settledTimeline(ctx, c.pod)

@@ -14,8 +14,8 @@ import (
 
 const (
 	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the function that performs
-	// the reported action. A busy machine can delay the kubelet's thread between the action and the creation of the
-	// Event.
+	// the reported action. A busy machine can delay the kubelet's thread between the reported action and the creation
+	// of the Event.
 	eventLate = 100 * time.Millisecond
 	// responseLate is the longest delay between the runtime's response about a pull and the kubelet's Event about this
 	// response.
@@ -29,7 +29,7 @@ const (
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighborInstants contains the times of a step before a pull and of a step after this pull, from the runtime's log. At
+// neighborInstants contains the times of two steps in the runtime's log: one before a pull, and one after this pull. At
 // the time in the field "before", the kubelet had not yet requested the image. At the time in the field "after", the
 // kubelet had the image. The field of a step that did not happen is zero.
 type neighborInstants struct{ before, after time.Time }
@@ -62,8 +62,8 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// largestError returns the largest error bound that an agent's evidence allows for one attempt. An agent that states a
-// larger error bound than this result did not use all its evidence. Without Events, the agent knows when the manifest
+// largestError returns the largest error bound that an agent's evidence allows for one attempt. If an agent states a
+// larger error bound, the agent did not use all its evidence. Without Events, the agent knows when the manifest
 // arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime, the
 // agent uses the kubelet's Events.
 func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.Duration {
@@ -102,9 +102,9 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 }
 
 // slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
-// this time is at most responseLate. After its first record of the image, the runtime stores other records of the image
-// before it responds. A slow disk can delay these writes. The agent sees only the runtime's first record of the image,
-// and the step after the pull.
+// this time is at most responseLate. After its first record of the image, the runtime writes other records before it
+// responds, and a slow disk can delay these writes. The agent sees only the runtime's first record of the image, and
+// the step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -122,9 +122,9 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return slowResponse(a)
 }
 
-// leastBackoff limits the error of an agent without Events: the agent must report at least the true total of the waits
-// between attempts, divided by leastBackoff. The pod's status shows each failed pull. After a failed pull, the kubelet
-// waits at least for the duration of its back-off.
+// leastBackoff limits the error of an agent without Events: the reported total of the waits between attempts must be at
+// least the true total divided by leastBackoff. The pod's status shows each failed pull. After a failed pull, the
+// kubelet waits at least for the duration of its back-off.
 const leastBackoff = 2
 
 // largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
@@ -171,8 +171,8 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 // the evidence is not exact, tolerance adds the agent's error bound to the constant "exact". The agent's error
 // bound must not exceed the error bound that the agent's evidence allows.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. The larger error bound
-// does not raise the limit, because the true durations of pulls in the lab never include the run of a plugin.
+// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. Such an error bound does
+// not increase the tolerance, because the true duration of a pull in the lab never includes a plugin's run.
 func (j *pullJudge) tolerance(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact

@@ -45,8 +45,8 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	return plainCase("platform", image, agent.Downloaded).failsFirst(1, repair, "no_matching_platform"), nil
 }
 
-// unknownHost returns a case whose registry name cannot be resolved. The name has a label of more than 63 characters.
-// The lab has no DNS server, but the resolver rejects a name with a label of this length without a query.
+// unknownHost returns a case whose registry name cannot be resolved, because a label of the name is too long. The
+// resolver rejects labels of more than 63 characters without a DNS query, so the lab needs no DNS server for this case.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil

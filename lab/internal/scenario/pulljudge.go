@@ -20,9 +20,9 @@ type unseenPull struct {
 
 // seenByRegistry is the limit that decides which log contains the true duration of a pull. If the duration in
 // containerd's log exceeds the duration in the registry's log by at most seenByRegistry, the registry's log is the
-// truth. Otherwise, containerd's log is the truth, because only this log includes the resolution of the name and the
-// unpacking. An agent that agrees with containerd's log always passes, because seenByRegistry is only half of the
-// largest accepted difference.
+// truth. If the difference is larger, containerd's log is the truth, because only containerd's log includes the
+// resolution of the name and the unpacking. A duration that agrees with containerd's log is always accepted: if the
+// registry's log is the truth, the two logs differ by at most half of the largest accepted difference.
 const seenByRegistry = exact / 2
 
 // judgePulls compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
@@ -90,7 +90,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		last := i == len(pulls)-1 && !c.endless()
 		at := i
 		if last {
-			at = count - 1 // the agent might have missed earlier attempts
+			at = count - 1 // the last attempt, because the agent might have missed earlier attempts
 		}
 		if at >= count {
 			return
@@ -201,8 +201,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 		j.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	// The kubelet stops its timer for the queue, and starts its timer for the pull, when it calls the runtime. On a
-	// busy machine, the call can wait for a CPU before containerd's first log line, and so can the response.
+	// When the kubelet calls the runtime, it stops its timer for the queue and starts its timer for the pull. On a busy
+	// machine, the kubelet's call can wait for a CPU before containerd logs the call, and the response can wait, too.
 	limit += j.waits.waitedNear(happened)
 	j.compareLength(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
 	j.compareLength(what+" pull", happened.Length(), pull.PullSeconds, limit)
@@ -211,8 +211,7 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
 	// or if the machine is busy, the runtime takes longer to verify and store the content. If the runtime has not kept
-	// the content, the logs do not show when the content was stored. In this case, the scenario assumes that the
-	// runtime took 5 ms to store each layer.
+	// the content, the logs do not show when the content was stored, so the scenario assumes 5 ms for each layer.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond

@@ -26,7 +26,7 @@ type liveResponse struct {
 	query bench.Span
 	items []agent.Live
 	// starting contains the timelines of the starting pods. startingAt contains the start and the end of the request
-	// for these timelines.
+	// that returned the timelines.
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -144,9 +144,9 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.judgeOpenPulls(watched)
 }
 
-// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. An agent is allowed to report that a
-// pod pulls or unpacks an image only during the kubelet's call to the runtime, or shortly before or after this call. An
-// agent with all sources must report at least one correct open phase.
+// judgeOpenPulls checks each phase in progress in which a pod pulls or unpacks an image. An agent is allowed to report
+// that a pod pulls or unpacks an image only during the kubelet's call to the runtime, or shortly before or after this
+// call. An agent with all sources must report at least one such phase in progress correctly.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores

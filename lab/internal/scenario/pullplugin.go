@@ -82,9 +82,10 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 }
 
 // judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
-// kubelet_sync among its candidates. An agent without the runtime knows the end of the step before the plugin run only
-// from the pod's status, so another phase can contain a part of the plugin run. For such a phase, the largest accepted
-// difference increases by the error bound of the phase, but at most by stampUnit.
+// kubelet_sync among its candidates. Without the runtime, the agent knows only from the pod's status when the step
+// before the plugin run ended. The agent can therefore report a part of the plugin run as another phase. If another
+// phase contains a part of the plugin run, the largest accepted difference increases by the error bound of that phase,
+// but at most by stampUnit.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration

@@ -68,8 +68,10 @@ func (p *pullRun) watchedBy(o bench.Observer, s agentSources) {
 		sources: s, waits: p.waits, verdict: &Verdict{}})
 }
 
-// settle waits until all agents have run for five seconds.
-func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
+// awaitAgents waits until all agents have run for five seconds.
+func (p *pullRun) awaitAgents(ctx context.Context) error {
+	return awaitAge(ctx, time.Since(p.startedAt))
+}
 
 // checkAgents checks the records of the additional agents, adds the results for each agent to the verdict, and stops
 // the additional agents. Play checks the records of the node's own agent.
@@ -86,7 +88,7 @@ func (p *pullRun) checkAgents(v *Verdict) error {
 	return errors.Join(p.judgeSecrecy(v), p.bench.Node.StopExtraAgents())
 }
 
-// settledTimeline returns the agent's timeline of a pod after the pod has settled.
+// settledTimeline returns the agent's timeline of a pod after the start-up is settled.
 func (j *pullJudge) settledTimeline(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {

@@ -30,7 +30,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.settle(ctx); err != nil {
+	if err := p.awaitAgents(ctx); err != nil {
 		return err
 	}
 	watched := p.watchLive(ctx)

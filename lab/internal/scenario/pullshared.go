@@ -18,7 +18,7 @@ import (
 )
 
 // pullShared pulls images that share a layer: first two images one after the other, then two images at the same time.
-// In each pair, exactly one pull must download the shared layer.
+// In each pair of images, exactly one pull must download the shared layer.
 func (p *pullRun) pullShared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
@@ -122,9 +122,9 @@ type sharingPull struct {
 
 // judgeSharedBytes compares the total bytes of all pulls with the total that the registry sent. No evidence shows which
 // pull downloaded the shared layer, so the agent is allowed to count this layer for any pull that it reports. The agent
-// is allowed to report only some of the pulls if it lacks a source or if containerd does not keep the layers. If the
-// agent reports only some of the pulls because containerd does not keep the layers, each reported pull must have at
-// least the layer bytes that the registry sent for this pull.
+// is allowed to report only some of the pulls if it lacks a source or if containerd does not keep the layers. If
+// containerd does not keep the layers and the agent reports only some of the pulls, each reported pull must include all
+// layer bytes that the registry sent for this pull.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string

@@ -53,12 +53,12 @@ type slowNodeRun struct {
 	runtime  *synthetic.Runtime
 	arrivals *bench.Arrivals
 	truth    reportTruth
-	total    int // number of start-ups on the other node
+	total    int // number of start-ups on the lab's real node
 	metrics  reportMetrics
 }
 
 // judgeSlowNode starts pods on a node with a slow network, and then requests a report from three agents. The agent of
-// the third node does not respond. Then judgeSlowNode requests the report from Prometheus.
+// the third node does not respond. judgeSlowNode also requests the report from Prometheus.
 func (v *Verdict) judgeSlowNode(ctx context.Context, b *bench.Bench, run slowNodeRun) (err error) {
 	slow, err := startSlow(ctx, b, run.runtime, run.arrivals)
 	if err != nil {
@@ -154,7 +154,7 @@ func runPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 
 // judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
 // report names the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
-// slow node. The argument "work" is the true mean time per start-up that the other node needed for its own work.
+// slow node. The argument "work" is the true mean time per start-up that the lab's real node needed for its own work.
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
 	v.Compared += 2
 	if r.NodeCount != 2 || r.StartUps != total {

@@ -139,9 +139,9 @@ func (t reportTruth) imageFactor(workload string) float64 {
 }
 
 // startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
-// docs/report.md. For each cause, the expected time is the mean time of the other start-ups, or the workload's own time
-// if this is shorter. The other start-ups are the start-ups of all other workloads and, in the argument "slow", of the
-// slow node.
+// docs/report.md. For each cause, the expected time is the shorter of two times: the workload's own time, and the mean
+// time of the other start-ups. The other start-ups are the start-ups of all other workloads and the start-ups in the
+// argument "slow", which are from the slow node.
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {

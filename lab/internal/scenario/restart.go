@@ -23,7 +23,7 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	kills := killPlan(random, killCount)
 	_, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: totalKillTime(kills),
-		disturb: func(ctx context.Context) error { return killAgent(ctx, b, kills) }})
+		disturb: func(ctx context.Context) ([]bench.Span, error) { return nil, killAgent(ctx, b, kills) }})
 	return err
 }
 
@@ -31,7 +31,8 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 type disturbance struct {
 	pods    int
 	lasting time.Duration // approximate duration of the action
-	disturb func(context.Context) error
+	// disturb returns the periods without an agent. If these periods are too short to matter, disturb can omit them.
+	disturb func(context.Context) ([]bench.Span, error)
 }
 
 // startDisturbed starts pods at random times, early enough that the last pods become ready before the disturbance ends.
@@ -50,7 +51,11 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	watched, stop := b.Watch(ctx)
 	truths := make([]knownStartUp, len(plans))
 	work, together := errgroup.WithContext(ctx)
-	work.Go(func() error { return d.disturb(together) })
+	var absences []bench.Span
+	work.Go(func() (err error) {
+		absences, err = d.disturb(together)
+		return err
+	})
 	dismissing, dismissed := context.WithCancel(ctx)
 	defer dismissed()
 	dismissal := make(chan error, 1)
@@ -81,7 +86,8 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	if err != nil {
 		return agent.Records{}, err
 	}
-	judgeRestarts(tally{discards: !b.Node.Stack.Containerd.KeepsLayers()}, plans, truths, records, v)
+	judgeRestarts(tally{discards: !b.Node.Stack.Containerd.KeepsLayers(), absences: absences}, plans, truths, records,
+		v)
 	return records, nil
 }
 

@@ -27,34 +27,34 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	var took []time.Duration
 	var amid []int // number of start-ups in progress at each restart
 	records, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: (restarts + 1) * apart,
-		disturb: func(ctx context.Context) error {
+		disturb: func(ctx context.Context) (absences []bench.Span, err error) {
 			next := time.Now()
 			for i := range restarts + 1 {
 				pod, err := b.Node.AgentPod(ctx)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				agents[pod.Name] = true
 				if i == restarts {
-					return nil
+					return absences, nil
 				}
 				// restarts begin at fixed intervals, so that each restart happens while pods start
 				next = next.Add(apart)
 				if err := sleep(ctx, time.Until(next)); err != nil {
-					return err
+					return nil, err
 				}
 				starting, err := startingPods(ctx, b)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				amid = append(amid, starting)
-				begunAt := time.Now()
-				if err := restartAndKeep(ctx, b); err != nil {
-					return err
+				absence, err := bench.Dated(func() error { return restartAndKeep(ctx, b) })
+				if err != nil {
+					return nil, err
 				}
-				took = append(took, time.Since(begunAt))
+				absences, took = append(absences, absence), append(took, absence.Length())
 			}
-			return nil
+			return absences, nil
 		}})
 	if err != nil {
 		return err
@@ -72,11 +72,11 @@ func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func startingPods(ctx context.Context, b *bench.Bench) (starting int, err error) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	for _, pod := range pods {
-		settled := pod.Status.Phase == corev1.PodSucceeded ||
+		over := pod.Status.Phase == corev1.PodSucceeded ||
 			slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 			})
-		if !settled {
+		if !over {
 			starting++
 		}
 	}

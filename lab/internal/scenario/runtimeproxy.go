@@ -79,7 +79,7 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // tryForbidden sends calls through the socket in the agent's container, and requires that the proxy refuses these
 // calls. Without the proxy, most of these calls could change the runtime, or return more data than the agent needs. One
-// of the calls would stop a running container.
+// of these calls would stop a running container if the proxy forwarded it.
 func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -80,7 +80,7 @@ func TestQueueVerdict(t *testing.T) {
 		"download reported as present": {func(p []queuedPod) { p[0].timeline.Pulls[0].Outcome = "present" }, "present"},
 		"wrong total": {func(p []queuedPod) { p[0].timeline.TotalSeconds = "5.000000001" },
 			"total_seconds"},
-		"pod that has not settled": {func(p []queuedPod) { p[0].timeline.State = agent.Starting }, "starting"},
+		"pod whose start-up is not over": {func(p []queuedPod) { p[0].timeline.State = agent.Starting }, "starting"},
 		"overlapping pulls": {func(p []queuedPod) {
 			p[1].pull.StartAt = p[1].pull.StartAt.Add(-100 * time.Millisecond)
 		}, "overlap"},
@@ -88,7 +88,7 @@ func TestQueueVerdict(t *testing.T) {
 		pods := queue(4)
 		test.edit(pods)
 		verdict := &Verdict{}
-		judgeQueue(pods, verdict)
+		judgeQueue(pods, nil, verdict)
 		var out bytes.Buffer
 		verdict.Print(&out)
 		if verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {

@@ -24,7 +24,8 @@ type queuedPod struct {
 
 // serialQueue creates four pods at the same time. The node must pull a different image for each pod. The kubelet pulls
 // one image at a time, so the last pod waits for three pulls. The agent must report the wait for other pulls as queue
-// time and not as pull time.
+// time and not as pull time. On a busy machine, tasks can wait for CPU time or the disk near the start or the end of a
+// pull, so the scenario measures these waits and allows a larger difference.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queuedPod, count)
@@ -43,6 +44,11 @@ func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
+	waits, err := sampleWaits()
+	if err != nil {
+		return err
+	}
+	defer waits.stop()
 	create, together := errgroup.WithContext(ctx)
 	for i, pod := range pods {
 		create.Go(func() error {
@@ -63,7 +69,8 @@ func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	slices.SortFunc(pods, func(a, b queuedPod) int { return a.pull.StartAt.Compare(b.pull.StartAt) })
-	judgeQueue(pods, v)
+	waits.stop()
+	judgeQueue(pods, waits, v)
 	var truth time.Duration
 	for _, pod := range pods {
 		truth += pod.pull.Length()
@@ -91,16 +98,16 @@ func (q *queuedPod) observe(ctx context.Context, b *bench.Bench) error {
 
 // judgeQueue checks how long the pull of each pod waited in the queue, and how long the pull took. The pods are in the
 // order of their pulls.
-func judgeQueue(pods []queuedPod, v *Verdict) {
+func judgeQueue(pods []queuedPod, waits waitSamplers, v *Verdict) {
 	for i, pod := range pods {
 		// Each previous pull also needs time to resolve the image's name and to unpack the image.
 		const besides = 70 * time.Millisecond
 		turn := time.Duration(i) * (pullTime + besides)
-		queued := pod.pull.StartAt.Sub(pod.requestedAt)
-		v.comparePull(pod, "queue", turn, queued, func(p agent.Pull) (time.Duration, error) {
+		queued := bench.Span{StartAt: pod.requestedAt, EndAt: pod.pull.StartAt}
+		v.comparePull(pod, "queue", turn, queued, waits, func(p agent.Pull) (time.Duration, error) {
 			return agent.Nanoseconds(p.QueueSeconds)
 		})
-		v.comparePull(pod, "pull", pullTime, pod.pull.Length(), func(p agent.Pull) (time.Duration, error) {
+		v.comparePull(pod, "pull", pullTime, pod.pull, waits, func(p agent.Pull) (time.Duration, error) {
 			return agent.Nanoseconds(p.PullSeconds)
 		})
 		if i > 0 && pod.pull.StartAt.Before(pods[i-1].pull.EndAt) {
@@ -113,7 +120,7 @@ func judgeQueue(pods []queuedPod, v *Verdict) {
 }
 
 // comparePull compares one duration of the pull for the pod's main container with the truth.
-func (v *Verdict) comparePull(pod queuedPod, what string, injected, truth time.Duration,
+func (v *Verdict) comparePull(pod queuedPod, what string, injected time.Duration, truth bench.Span, waits waitSamplers,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
 	var measured time.Duration
@@ -124,7 +131,7 @@ func (v *Verdict) comparePull(pod queuedPod, what string, injected, truth time.D
 			v.Problem("pod %s: cannot read the %s duration of the pull: %v", pod.name, what, err)
 		}
 	}
-	v.Compare(pod.name+" "+what, injected, truth, measured, there, limit)
+	v.Compare(pod.name+" "+what, injected, truth.Length(), measured, there, limit+waits.waitedNear(truth))
 }
 
 // requireDownload requires that the agent reports a download of the container's image.

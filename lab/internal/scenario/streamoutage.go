@@ -79,8 +79,8 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return b.Node.Reconnect(ctx)
 }
 
-// judgeOutage requires that at least two of the agent's comparisons with a list fail or are skipped during the outage,
-// and that no comparison reports an error of the watch.
+// judgeOutage judges the agent's comparisons of its pod watch with a list of pods. During the outage, at least two
+// comparisons must fail or be skipped. No comparison must report an error of the watch.
 func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, servesAt time.Time) {
 	var after watchTruth
 	err := b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond,

@@ -25,10 +25,9 @@ const (
 	watchLate = 4 * time.Second
 )
 
-// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent's comparison with a
-// list must correct the agent's state of the pods whose events are lost or too late, and of no other pods. Then the
-// scenario stops the API server for half a minute. The agent must not report the outage of the API server as an error
-// of the watch.
+// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. When the agent compares its
+// pods with a list, it must correct exactly the pods whose events are lost or too late. Then the scenario stops the API
+// server for half a minute. The agent must not report the outage of the API server as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -125,7 +124,8 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		count, seconds float64
 	}{{"bound", reported.boundCount, reported.boundSeconds},
 		{"modified", reported.modifiedCount, reported.modifiedSeconds}} {
-		// The timestamps are truncated to seconds, and the kubelet needs time to send the pod's status.
+		// The mean can be longer than the delay of the events: the timestamps are truncated to seconds, and the kubelet
+		// needs time to send the pod's status.
 		mean := time.Duration(change.seconds / change.count * float64(time.Second))
 		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
 			v.Problem("every event about pod %s was %s late, but the agent reports %v changes %q with an "+

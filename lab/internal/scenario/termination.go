@@ -87,7 +87,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := work.Wait(); err != nil {
 		return errors.Join(err, stop())
 	}
-	if err := settleAgent(ctx, b); err != nil {
+	if err := awaitAgentAge(ctx, b); err != nil {
 		return errors.Join(err, stop())
 	}
 	work, together = errgroup.WithContext(ctx)

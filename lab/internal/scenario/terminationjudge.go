@@ -41,7 +41,7 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 	}
 	// No source gives the agent an exact time for the deletion request, or for the instant when the kubelet starts to
 	// stop the containers. If a busy kubelet receives the deletion request late, the agent states larger error bounds
-	// for both times.
+	// for the time of this request and for the time when the kubelet starts to stop the containers.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
@@ -135,8 +135,8 @@ func (v *Verdict) inProgress(ctx context.Context, b *bench.Bench, pod string) er
 		})
 }
 
-// requireExplained requires that the command "explain" shows the verdict of the printed record. The command queries the
-// agent about the deleted pod.
+// requireExplained requires that the command "explain" shows the verdict of the printed record. The command "explain"
+// queries the agent about the deleted pod.
 func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, record agent.TerminationRecord) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", record.Namespace+"/"+record.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()

@@ -44,8 +44,8 @@ func startReceiver(ctx context.Context, b *bench.Bench) error {
 	return b.Node.StartReceiver(ctx)
 }
 
-// startSending starts the receiver with an empty output file. Then startSending restarts the agent with the given
-// flags, and with the environment variables for sending over HTTP.
+// startSending starts the receiver with an empty output file. startSending also restarts the agent, with the given
+// flags and with the environment variables for sending over HTTP.
 func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.AgentChange, error) {
 	change := node.AgentChange{Flags: flags, Environment: sendingOverHTTP()}
 	if err := startReceiver(ctx, b); err != nil {
@@ -54,7 +54,7 @@ func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.Ag
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return change, err
 	}
-	return change, settleAgent(ctx, b)
+	return change, awaitAgentAge(ctx, b)
 }
 
 // awaitTrace waits until the agent has sent a pod's start-up at least the given number of times, and returns the latest

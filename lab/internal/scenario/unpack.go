@@ -60,7 +60,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		// At this rate, the second download takes longer than the unpacking of the first layer on most disks.
 		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2},
 	}
-	if err := p.settle(ctx); err != nil {
+	if err := p.awaitAgents(ctx); err != nil {
 		return err
 	}
 	for _, c := range cases {
@@ -133,9 +133,9 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 
 // judgeParts compares the phases "pull" and "unpack" with the truth. The largest accepted difference is the sum of
 // three durations: the constant "exact", the time in which the runtime stored the content after the last byte, and the
-// error bound that the agent states for the phase. judgeParts ignores the part of this error bound that the agent's
-// evidence does not justify. Without Events, the agent knows the start of the pull and the end of the unpacking only
-// from the runtime's records and from the steps before and after the pull.
+// error bound that the agent states for the phase. judgeParts ignores the part of the stated error bound that the
+// agent's evidence does not justify. Without Events, the agent knows the start of the pull and the end of the unpacking
+// only from the runtime's records and from the steps before and after the pull.
 func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
 	timeline agent.Timeline) error {
 	var download time.Duration

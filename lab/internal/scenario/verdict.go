@@ -29,7 +29,7 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 // Verdict collects the results of a scenario.
 type Verdict struct {
 	Rows     []Row
-	Compared int               // number of compared values that have no row
+	Compared int               // number of comparisons that Rows does not contain
 	Problems []string          // all errors that do not belong to a row
 	Notes    []string          // additional information for readers
 	Text     string            // tables of the scenario, printed first

@@ -23,9 +23,10 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 const whatIfPods = 20
 
 // The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
-// scenario makes this change, and starts each pod again. The true duration of the second start-up and the time that the
-// change saved must each lie in the predicted interval. Before this comparison, the scenario corrects the duration of
-// the second start-up for the load of the machine. The predicted intervals must not be too long.
+// scenario makes the change of the prediction, and starts each pod again. The true duration of the second start-up and
+// the time that the change saved must each lie in the predicted interval. Before the scenario compares the duration of
+// the second start-up with the prediction, it corrects this duration for the load of the machine. The predicted
+// intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -71,8 +72,8 @@ type whatIfTruth struct {
 	low, high time.Duration
 	// steps is the total time of the steps that no change of the scenario affects: from the creation until the sandbox
 	// was running, and from the request to start the main container until this container was running. If the pod has no
-	// readiness probe, the field also includes the time from the start of the main container until the pod was ready.
-	// The times are from containerd's log and from the scenario's watch.
+	// readiness probe, steps also includes the time from the start of the main container until the pod was ready. The
+	// times are from containerd's log and from the scenario's watch.
 	steps time.Duration
 }
 

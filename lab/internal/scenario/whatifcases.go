@@ -31,7 +31,8 @@ type whatIfCase struct {
 	// wide returns the largest accepted mean length of the predicted intervals. The argument "before" is the mean
 	// duration of the start-ups before the change.
 	wide func(before time.Duration) time.Duration
-	// spec returns the pod of pair i, with or without the change.
+	// spec returns the specification of one of the two pods of pair i: the pod with the change, or the pod without the
+	// change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
 	// duringUnchanged runs while a pod without the change starts. It can be nil.
 	duringUnchanged func(ctx context.Context, b *bench.Bench, i int) error

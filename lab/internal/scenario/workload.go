@@ -32,14 +32,21 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
+	pulled, err := g.await(ctx, cold)
+	if err != nil {
+		return err
+	}
+	var pods []string
 	for count := cold + 2; count <= cold+warm; count += 2 { // more than two pods at a time would delay each other
 		if err := g.scale(ctx, count); err != nil {
 			return err
 		}
-		if _, err := g.await(ctx, count); err != nil {
+		if pods, err = g.await(ctx, count); err != nil {
 			return err
 		}
 	}
+	present := slices.DeleteFunc(pods, func(pod string) bool { return slices.Contains(pulled, pod) })
+	distinct := clearlySlower(arrivals.Of, pulled, present)
 	if err := g.addSlow(ctx, cold+warm, size); err != nil {
 		return err
 	}
@@ -64,38 +71,64 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		v.Problem("explain reports %d start-ups with a pull and %d without, want %d and %d", i.Pulled.StartUps,
 			i.Present.StartUps, cold, warm)
 	}
-	if d := s.Images.Difference; d.Verdict != "more_than_noise" {
-		v.Problem("the verdict about the pull is %q with p = %g, want more_than_noise", d.Verdict, d.P)
+	if distinct { // "explain" divides only a significant difference into causes
+		d := s.Images.Difference
+		if d.Verdict != "more_than_noise" {
+			v.Problem("the verdict about the pull is %q with p = %g, want more_than_noise", d.Verdict, d.P)
+		}
+		measured, there := d.part("pull")
+		v.Compare("pulled minus present: pull", pull, meanOf(pulls), measured, there, limit)
 	}
-	measured, there := s.Images.Difference.part("pull")
-	v.Compare("pulled minus present: pull", pull, meanOf(pulls), measured, there, limit)
 	causes := map[string]json.Number{}
 	for _, cause := range s.Causes {
 		causes[cause.Cause] = cause.Mean
 	}
 	v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), causes[registryCause],
 		limit)
-	v.compareNumber("mean of app", workloadReadyAfter, workloadReadyAfter, causes["app"], limit)
+	if distinct { // on a busy machine, a probe can succeed much later than the container is ready
+		v.compareNumber("mean of app", workloadReadyAfter, workloadReadyAfter, causes["app"], limit)
+	}
 	if err := v.judgeDurations(report, func(pod string) bench.Arrival { return arrivals.Of(pod) }); err != nil {
 		return err
 	}
-	if err := v.requireSummary(ctx, b); err != nil {
+	if err := v.requireSummary(ctx, b, distinct); err != nil {
 		return err
 	}
 	_, err = g.await(ctx, cold+warm+1) // a pull in progress would delay the pulls of the next scenario
 	return errors.Join(err, stop())
 }
 
-// requireSummary requires that the text of "explain" states the counts and the difference.
-func (v *Verdict) requireSummary(ctx context.Context, b *bench.Bench) error {
+// clearlySlower reports whether every pod that pulled an image took longer than every pod that found the image on the
+// node, by more than the error bounds of both. On a busy machine, a pod without a pull can take as long as a pod with a
+// pull. Then "explain" is right to call the difference noise.
+func clearlySlower(arrival func(pod string) bench.Arrival, pulled, present []string) bool {
+	const bounds = 2 * time.Second
+	durations := func(pods []string) (all []time.Duration) {
+		for _, pod := range pods {
+			seen := arrival(pod)
+			all = append(all, seen.ReadyAt.Sub(seen.CreatedAt))
+		}
+		return all
+	}
+	return slices.Min(durations(pulled)) > slices.Max(durations(present))+bounds
+}
+
+// requireSummary requires that the text of "explain" states the counts. If the difference between the start-ups is
+// clear, the text must also state the difference.
+func (v *Verdict) requireSummary(ctx context.Context, b *bench.Bench, distinct bool) error {
 	text, err := explainOnNode(ctx, b, "deployment/shop")
 	if err != nil {
 		return err
 	}
 	lines := strings.Join(strings.Fields(text), " ")
-	for _, want := range []string{"deployment " + b.Namespace + "/shop: 11 start-ups, p50 ",
-		"not included: 1 in progress", "if the node had all images, and ", " s pulling",
-		"more than the noise of 6 and 5 start-ups."} {
+	wanted := []string{"deployment " + b.Namespace + "/shop: 11 start-ups, p50 ", "not included: 1 in progress"}
+	if distinct {
+		wanted = append(wanted, "if the node had all images, and ", " s pulling",
+			"more than the noise of 6 and 5 start-ups.")
+	} else {
+		v.Note("the machine was busy: the pods with a pull were not clearly slower than the pods without a pull")
+	}
+	for _, want := range wanted {
 		if v.Compared++; !strings.Contains(lines, want) {
 			v.Problem("the text of explain does not contain %q:\n%s", want, text)
 		}

@@ -53,3 +53,19 @@ func TestWorkloadDurations(t *testing.T) {
 		}
 	}
 }
+
+func TestClearlySlower(t *testing.T) {
+	arrival := func(pod string) bench.Arrival {
+		ready := map[string]time.Duration{"a": 2 * time.Second, "b": 4 * time.Second, "c": 9 * time.Second}[pod]
+		return bench.Arrival{CreatedAt: start(), ReadyAt: after(ready)}
+	}
+	for _, test := range []struct {
+		pulled, present string
+		want            bool
+	}{{"c", "ab", true}, {"cb", "a", false}, {"a", "c", false}} {
+		got := clearlySlower(arrival, strings.Split(test.pulled, ""), strings.Split(test.present, ""))
+		if got != test.want {
+			t.Errorf("%s and %s: got %t", test.pulled, test.present, got)
+		}
+	}
+}

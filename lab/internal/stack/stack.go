@@ -34,7 +34,7 @@ type Stack struct {
 	// CgroupV2 gives the node cgroup v2 on every machine, without limits for containers.
 	CgroupV2 bool `json:"cgroup_v2"`
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
-	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
+	// kubelet.config.k8s.io/v1beta1). The fields in Kubelet replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`
 	// Lacks contains the features of Kubernetes that the stack does not have. Scenarios skip the cases that need a
 	// missing feature.
@@ -53,7 +53,7 @@ const (
 	// ImageVolumes are volumes with the files of an image. Image volumes need containerd 2.1 and Kubernetes 1.35, which
 	// enables image volumes by default.
 	ImageVolumes Feature = "image-volumes"
-	// NodeImpersonation is the constrained impersonation of a node. Kubernetes 1.36 enables it by default.
+	// NodeImpersonation is the constrained impersonation of a node. Kubernetes 1.36 enables this feature by default.
 	NodeImpersonation Feature = "node-impersonation"
 )
 
@@ -67,11 +67,11 @@ type Kubernetes struct {
 }
 
 // PullsMayHidePlugins reports whether an agent must assume that the duration of a pull includes the time of the
-// kubelet's credential plugins. Before version 1.33, the kubelet runs these plugins after the Event Pulling, and the
-// duration in the Event Pulled includes their time (pkg/kubelet/images/puller.go). From version 1.33 on, the kubelet
-// runs the plugins before the Event Pulling. An agent recognizes newer kubelets by the field status.observedGeneration
-// of pods. By default, kubelets set status.observedGeneration only from version 1.34 on, so an agent cannot distinguish
-// kubelet 1.33 from earlier kubelets.
+// kubelet's credential plugins. Before version 1.33, the kubelet runs the credential plugins after the Event Pulling,
+// and the duration in the Event Pulled includes their time (pkg/kubelet/images/puller.go). From version 1.33 on, the
+// kubelet runs the credential plugins before the Event Pulling. An agent recognizes kubelets of version 1.34 and later
+// by the field status.observedGeneration of pods. By default, kubelets set status.observedGeneration only from version
+// 1.34 on, so an agent cannot distinguish kubelet 1.33 from earlier kubelets.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
 // Containerd selects containerd's version and settings.

@@ -1,0 +1,20 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// awaitAgentAge waits until the node's own agent has run for five seconds.
+func awaitAgentAge(ctx context.Context, b *bench.Bench) error {
+	return awaitAge(ctx, b.Node.AgentAge())
+}
+
+// awaitAge waits until an agent has run for five seconds. The argument "age" is how long the agent has already run. In
+// the first seconds of a watch, the agent does not treat events as new.
+func awaitAge(ctx context.Context, age time.Duration) error {
+	const enough = 5 * time.Second
+	return sleep(ctx, enough-age)
+}
