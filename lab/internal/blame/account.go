@@ -70,7 +70,10 @@ type Run struct {
 	Init      bool // true if the kubelet starts the next container only after this container exits
 	Hooked    bool // true if the kubelet starts the next container only after the post-start hook returns
 
-	BegunAt time.Time // time when the process logged its start; zero if the process did not log its start
+	// StartedAt is the time when the process started, according to the container's shim; zero if the time is unknown.
+	// A started process can need a long time until it logs its start, for example if it waits for a CPU.
+	StartedAt time.Time
+	BegunAt   time.Time // time when the process logged its start; zero if the process did not log its start
 	// Waited is the longest time that the process might have waited for a CPU before it logged its start.
 	Waited     time.Duration
 	ExitedAt   time.Time // time when the process exited; zero while the process runs
@@ -182,11 +185,25 @@ func (a Account) addCall(s *stretches, c Call) {
 	default:
 		s.add(c.From, c.To, log, Runtime)
 		// The container's process already runs, but the runtime has not responded to the call yet.
-		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() {
-			began := a.Runs[i].BegunAt.Add(-a.Runs[i].Waited)
-			s.add(later(began, c.From), c.To, "the process itself", Runtime, App)
+		if i := a.runOf(c); i >= 0 {
+			if start := a.Runs[i].earliestStart(); !start.IsZero() {
+				s.add(later(start, c.From), c.To, "the shim and the process itself", Runtime, App)
+			}
 		}
 	}
+}
+
+// earliestStart returns the earliest time when the process might have run. If the evidence contains no start,
+// earliestStart returns the zero time.
+func (r Run) earliestStart() time.Time {
+	if r.BegunAt.IsZero() {
+		return r.StartedAt
+	}
+	began := r.BegunAt.Add(-r.Waited)
+	if r.StartedAt.IsZero() {
+		return began
+	}
+	return earlier(r.StartedAt, began)
 }
 
 // runOf returns the index of the run that the call started. If the call started no run, the index is negative.

@@ -42,6 +42,15 @@ var stretchesTests = map[string]struct {
 	"process that waits for a CPU before its first line": {func(a *Account) {
 		a.Runs[0].Waited = 100 * time.Millisecond
 	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-7.4 runtime\n7.4-8 runtime/app\n8-10 app"},
+	"process that starts long before its first line": {func(a *Account) {
+		a.Runs[0].StartedAt, a.Runs[0].BegunAt = at(7.2), at(7.9)
+	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-7.2 runtime\n7.2-8 runtime/app\n8-10 app"},
+	"process without a first line": {func(a *Account) {
+		a.Runs[0].StartedAt, a.Runs[0].BegunAt = at(7.2), time.Time{}
+	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-7.2 runtime\n7.2-8 runtime/app\n8-10 app"},
+	"process without any evidence of its start": {func(a *Account) {
+		a.Runs[0].BegunAt = time.Time{}
+	}, ordinaryStretches + "5-6 kubelet\n6-7 runtime\n7-8 runtime\n8-10 app"},
 	"runtime that waits for a CPU before it reads the network plugin's result": {func(a *Account) {
 		a.Calls[0].NetworkWaited = 100 * time.Millisecond
 	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.3 runtime/network\n4.3-5 runtime\n" +

@@ -45,6 +45,7 @@ type exam struct {
 	events  *bench.EventLog
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
+	starts  *bench.ProcessStarts
 	waits   waitSamplers
 
 	registries []registry.Client // the lab's registry; pullInParallel adds the second registry
@@ -111,13 +112,19 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	starts, stopStarts, err := b.WatchProcessStarts(ctx)
+	if err != nil {
+		waits.stop()
+		return nil, nil, err
+	}
 	watched, stopWatch := b.Watch(ctx)
 	stop := func() error {
 		waits.stop()
+		stopStarts()
 		return stopWatch()
 	}
 	return &exam{bench: b, calls: calls, pulls: pulls, events: events, network: b.NetworkFaults(), watched: watched,
-		waits: waits, registries: []registry.Client{b.Registry}}, stop, nil
+		starts: starts, waits: waits, registries: []registry.Client{b.Registry}}, stop, nil
 }
 
 // play runs the rows of an examStage. If a row cannot run, its examResult contains the error, and the other rows

@@ -92,7 +92,7 @@ func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, paus
 // runOf returns the container run that a call started.
 func (x *examPod) runOf(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt,
-		ExitedAt: call.ExitedAt, ExitSeenAt: call.ExitSeenAt}
+		StartedAt: x.exam.starts.Of(call), ExitedAt: call.ExitedAt, ExitSeenAt: call.ExitSeenAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
 	if err != nil {
 		return r, err
