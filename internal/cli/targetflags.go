@@ -95,8 +95,8 @@ func (t *target) podTable() flags.Table {
 			Help: "namespace of the pods. For a list, the default is all namespaces. For a resource that you name, " +
 				"the default is the namespace of the kubeconfig's context",
 		},
-		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces. This is the default. "+
-			"--all-namespaces overrides --namespace").As("A"),
+		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces, even if --namespace "+
+			"is set").As("A"),
 		{
 			Name: "selector", Alias: "l", Value: "SELECTOR", Set: t.setSelector,
 			Help: "label selector of the pods, for example app=web,tier!=test",

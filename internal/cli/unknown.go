@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/terminal"
@@ -33,11 +34,14 @@ func (c Call) flagFirst() string {
 	name, _, hasValue := strings.Cut(c.Command, "=")
 	commands := c.Program.withFlag(strings.TrimLeft(name, "-"))
 	if len(commands) == 0 && len(name) > 2 && name[1] != '-' { // the short form, such as -nshop
-		name, hasValue = name[:2], true
+		_, size := utf8.DecodeRuneInString(name[1:])
+		name, hasValue = name[:1+size], true
 		commands = c.Program.withFlag(name[1:])
 	}
 	if len(commands) == 0 {
-		name, _, _ = strings.Cut(c.Command, "=")
+		if strings.HasPrefix(c.Command, "--") { // after a single dash, the value can follow the flag's first letter
+			name, _, _ = strings.Cut(c.Command, "=")
+		}
 		return fmt.Sprintf("unknown flag %q: the first argument must be a command", terminal.ShortName(name))
 	}
 	chosen := commands[0]

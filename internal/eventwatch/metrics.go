@@ -48,10 +48,10 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
 		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
-			"the resourceVersion that was current when the pod arrived or when the previous watch ended. " +
-			"from=\"history\": the oldest Event of the namespace, because the namespace has few Events. " +
-			"from=\"gap\": the next new Event, because the namespace has too many Events. With from=\"gap\", the " +
-			"agent can miss earlier Events.",
+			"the resourceVersion when the first pod of the watch reached the node, or when the previous watch ended. " +
+			"from=\"history\": the oldest Event of the watched namespace, because this namespace has few Events. " +
+			"from=\"gap\": the next new Event, because the watched namespace has too many Events. With " +
+			"from=\"gap\", the agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",

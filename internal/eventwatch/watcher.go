@@ -84,7 +84,7 @@ func (w *watcher) selector(withoutStarts bool) string {
 	return fields.AndSelectors(terms...).String()
 }
 
-// linger returns how long the watch stays open while it serves no pod.
+// linger returns how long the watch stays open while it serves no pod. The watch is not for a single pod.
 func (w *watcher) linger() time.Duration {
 	if w.namespace == "" {
 		return clusterLinger

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,8 +29,11 @@ func Probe(path string) error {
 		return err
 	}
 	_, size, err := measure(file)
-	if err == nil && size > MaxFile-recording.MaxLine { // the recorder stops at the first line that does not fit
+	switch {
+	case err == nil && size >= MaxFile:
 		err = fullError(MaxFile)
+	case err == nil && size > MaxFile-recording.MaxLine: // the recorder stops at the first line that does not fit
+		err = fmt.Errorf("the file has almost reached its limit of %d MiB: record to another file", MaxFile>>20)
 	}
 	return errors.Join(err, file.Close())
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/internal/recording"
 )
 
 func TestProbeChangesNothing(t *testing.T) {
@@ -48,30 +50,38 @@ func TestProbeRefuses(t *testing.T) {
 
 func TestProbeRefusesFullFilesAndLinks(t *testing.T) {
 	dir := t.TempDir()
-	full := filepath.Join(dir, "full.jsonl")
-	file, err := os.Create(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for at, text := range map[int64]string{0: header1, MaxFile - int64(len(line)) - 1: "\n" + line} { // a sparse file
-		if _, err := file.WriteAt([]byte(text), at); err != nil {
-			t.Fatal(err)
-		}
-	}
+	full, nearlyFull := filepath.Join(dir, "full.jsonl"), filepath.Join(dir, "nearly-full.jsonl")
+	writeSparse(t, full, MaxFile)
+	writeSparse(t, nearlyFull, MaxFile-recording.MaxLine+1)
 	link, absent := filepath.Join(dir, "link"), filepath.Join(dir, "none", "r.jsonl")
 	if err := os.Symlink(filepath.Join("none", "r.jsonl"), link); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		full:   "the file has reached its limit of 256 MiB",
-		dir:    "is a directory",
-		link:   "no such file or directory", // the directory of the target is missing
-		absent: "no such file or directory",
+		full:       "the file has reached its limit of 256 MiB",
+		nearlyFull: "the file has almost reached its limit of 256 MiB",
+		dir:        "is a directory",
+		link:       "no such file or directory", // the directory of the target is missing
+		absent:     "no such file or directory",
 	} {
 		if err := Probe(path); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Count(err.Error(), path) > 1 {
 			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}
+
+// writeSparse writes a recording of the given size. The recording has only two lines and a hole between them.
+func writeSparse(t *testing.T, path string, size int64) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for at, text := range map[int64]string{0: header1, size - int64(len(line)) - 1: "\n" + line} {
+		if _, err := file.WriteAt([]byte(text), at); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -11,8 +13,13 @@ import (
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
+
+// startTopic is the topic of events about started processes (containerd core/runtime, TaskStartEventTopic).
+const startTopic = "/tasks/start"
 
 // ProcessStarts contains the times when containers' main processes started. The times are from the events of the
 // containers' shims, which containerd publishes. ProcessStarts is safe for concurrent use.
@@ -21,15 +28,12 @@ type ProcessStarts struct {
 	at map[string]time.Time // the key is the ID of the container
 }
 
-// WatchProcessStarts records the starts of all processes on the node until the caller calls the function "stop". While
-// containerd is stopped, ProcessStarts can miss starts.
-func (b *Bench) WatchProcessStarts(ctx context.Context) (starts *ProcessStarts, stop func(), err error) {
-	return watchProcessStarts(ctx, b.Node.ContainerdSocket())
-}
-
-func watchProcessStarts(ctx context.Context, socket string) (starts *ProcessStarts, stop func(), err error) {
+// WatchProcessStarts records the starts of all processes on the node until the caller calls the function "stop".
+// ProcessStarts misses starts while containerd is stopped, and before the first subscription. If containerd refuses the
+// subscription, the function "stop" returns the error.
+func (b *Bench) WatchProcessStarts(ctx context.Context) (starts *ProcessStarts, stop func() error, err error) {
 	often := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond}
-	connection, err := grpc.NewClient("unix://"+socket,
+	connection, err := grpc.NewClient("unix://"+b.Node.ContainerdSocket(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: often, MinConnectTimeout: time.Second}))
 	if err != nil {
@@ -37,24 +41,33 @@ func watchProcessStarts(ctx context.Context, socket string) (starts *ProcessStar
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	starts = &ProcessStarts{at: make(map[string]time.Time)}
-	ended := make(chan struct{})
+	ended := make(chan error, 1)
 	go func() {
-		defer close(ended)
-		defer connection.Close()
-		for ctx.Err() == nil { // each round waits until containerd is reachable
-			starts.record(ctx, eventservice.NewEventsClient(connection))
-			select {
-			case <-ctx.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
+		ended <- errors.Join(starts.recordAll(ctx, eventservice.NewEventsClient(connection)), connection.Close())
 	}()
-	return starts, func() { cancel(); <-ended }, nil
+	return starts, func() error { cancel(); return <-ended }, nil
 }
 
-// record records starts until the connection ends.
-func (s *ProcessStarts) record(ctx context.Context, client eventservice.EventsClient) {
-	request := &eventservice.SubscribeRequest{Filters: []string{`topic=="/tasks/start"`}}
+// recordAll records starts until the context ends or containerd refuses the subscription. When containerd restarts,
+// recordAll subscribes again.
+func (s *ProcessStarts) recordAll(ctx context.Context, client eventservice.EventsClient) error {
+	for ctx.Err() == nil {
+		err := s.record(ctx, client)
+		if code := status.Code(err); code != codes.Unavailable && code != codes.Canceled && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("subscribe to containerd's events: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// record records starts until the subscription ends, and returns the reason. If containerd is not reachable, record
+// first waits until containerd is reachable.
+func (s *ProcessStarts) record(ctx context.Context, client eventservice.EventsClient) error {
+	request := &eventservice.SubscribeRequest{Filters: []string{`topic=="` + startTopic + `"`}}
 	stream, err := client.Subscribe(ctx, request, grpc.WaitForReady(true))
 	for err == nil {
 		var event *types.Envelope
@@ -62,6 +75,7 @@ func (s *ProcessStarts) record(ctx context.Context, client eventservice.EventsCl
 			s.add(event)
 		}
 	}
+	return err
 }
 
 // add records one event. Events about other subjects have no effect.

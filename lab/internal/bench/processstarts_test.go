@@ -3,6 +3,7 @@ package bench
 import (
 	"net"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -21,15 +23,18 @@ import (
 // startedAt returns the time of the start that the n-th subscription reports.
 func startedAt(n int) time.Time { return time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC) }
 
-// eventServer publishes one start in each subscription, and then ends the subscription.
+// eventServer publishes one start in each subscription, and then ends the subscription. The third subscription fails.
 type eventServer struct {
 	eventservice.UnimplementedEventsServer
 	subscriptions atomic.Int64
 }
 
-func (s *eventServer) Subscribe(_ *eventservice.SubscribeRequest, to eventservice.Events_SubscribeServer) error {
+func (s *eventServer) Subscribe(of *eventservice.SubscribeRequest, to eventservice.Events_SubscribeServer) error {
 	n := int(s.subscriptions.Add(1))
-	for _, subject := range []proto.Message{&eventsapi.TaskStart{ContainerID: []string{"first", "second"}[min(n, 2)-1]},
+	if filters := of.GetFilters(); n > 2 || len(filters) != 1 || filters[0] != `topic=="/tasks/start"` {
+		return status.Errorf(codes.InvalidArgument, "subscription %d with the filters %q", n, filters)
+	}
+	for _, subject := range []proto.Message{&eventsapi.TaskStart{ContainerID: []string{"first", "second"}[n-1]},
 		&eventsapi.TaskExit{ContainerID: "exited"}} {
 		value, err := proto.Marshal(subject)
 		if err != nil {
@@ -41,10 +46,11 @@ func (s *eventServer) Subscribe(_ *eventservice.SubscribeRequest, to eventservic
 			return err
 		}
 	}
-	return grpcstatus.Error(codes.Unavailable, "containerd restarts")
+	return status.Error(codes.Unavailable, "containerd restarts")
 }
 
-// A subscription ends when containerd restarts. ProcessStarts then subscribes again.
+// A subscription ends when containerd restarts. ProcessStarts then subscribes again. If containerd refuses a
+// subscription, the recording ends with an error.
 func TestProcessStarts(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -55,21 +61,19 @@ func TestProcessStarts(t *testing.T) {
 	eventservice.RegisterEventsServer(server, &eventServer{})
 	go server.Serve(listener)
 	defer server.Stop()
-	starts, stop, err := watchProcessStarts(t.Context(), socket)
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
-	for deadline := time.Now().Add(30 * time.Second); starts.Of(RuntimeCall{container: "second"}).IsZero(); {
-		if time.Now().After(deadline) {
-			t.Fatal("the second subscription reported no start within 30 s")
+	defer connection.Close()
+	starts := &ProcessStarts{at: make(map[string]time.Time)}
+	err = starts.recordAll(t.Context(), eventservice.NewEventsClient(connection))
+	if err == nil || !strings.Contains(err.Error(), "subscription 3") {
+		t.Errorf("got the error %v, want the error of the third subscription", err)
+	}
+	for id, want := range map[string]time.Time{"first": startedAt(1), "second": startedAt(2), "exited": {}} {
+		if got := starts.Of(RuntimeCall{container: id}); !got.Equal(want) {
+			t.Errorf("the process of the container %s started at %v, want %v", id, got, want)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if got := starts.Of(RuntimeCall{container: "first"}); !got.Equal(startedAt(1)) {
-		t.Errorf("the first process started at %v, want %v", got, startedAt(1))
-	}
-	if got := starts.Of(RuntimeCall{container: "exited"}); !got.IsZero() {
-		t.Errorf("an exit counts as a start at %v", got)
 	}
 }

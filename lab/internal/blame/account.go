@@ -74,7 +74,7 @@ type Run struct {
 	// A started process can need a long time until it logs its start, for example if it waits for a CPU.
 	StartedAt time.Time
 	BegunAt   time.Time // time when the process logged its start; zero if the process did not log its start
-	// Waited is the longest time that the process might have waited for a CPU before it logged its start.
+	// Waited is the longest time that the process might have waited for a CPU or a disk before it logged its start.
 	Waited     time.Duration
 	ExitedAt   time.Time // time when the process exited; zero while the process runs
 	ExitSeenAt time.Time // time when the runtime learned of the exit

@@ -120,8 +120,7 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 	watched, stopWatch := b.Watch(ctx)
 	stop := func() error {
 		waits.stop()
-		stopStarts()
-		return stopWatch()
+		return errors.Join(stopStarts(), stopWatch())
 	}
 	return &exam{bench: b, calls: calls, pulls: pulls, events: events, network: b.NetworkFaults(), watched: watched,
 		starts: starts, waits: waits, registries: []registry.Client{b.Registry}}, stop, nil

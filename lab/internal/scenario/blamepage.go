@@ -73,6 +73,7 @@ The lab injects faults into start-ups on a real node, so the actual cause is kno
 podlapse reports with independent evidence:
 
 - the logs of the kubelet, containerd, the network plugin and the registry
+- containerd's events about the starts of processes
 - the log of the program in each container
 - the lab's own actions
 

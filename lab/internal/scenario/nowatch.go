@@ -55,8 +55,9 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := sleep(ctx, tail); err != nil {
 		return err
 	}
-	// If a pod waited long for its sandbox, the agent opened an Event watch. That watch stays open for a few seconds after
-	// the pod no longer needs it. The cold pod would use that watch, so the scenario waits until that watch is closed.
+	// If several pods waited long for their sandboxes at the same time, the agent opened an Event watch that these pods
+	// share. A shared watch stays open for a few seconds without pods. The cold pod would use a shared watch, so the
+	// scenario waits until all Event watches are closed.
 	present, err := awaitClosedWatches(ctx, b, before.open)
 	if err != nil {
 		return err

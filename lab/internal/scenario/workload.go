@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +47,10 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 	}
 	present := slices.DeleteFunc(pods, func(pod string) bool { return slices.Contains(pulled, pod) })
-	distinct := clearlySlower(arrivals.Of, pulled, present)
+	distinct, err := clearlySlower(arrivals.Of, pulled, present)
+	if err != nil {
+		return err
+	}
 	if err := g.addSlow(ctx, cold+warm, size); err != nil {
 		return err
 	}
@@ -101,16 +105,20 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 // clearlySlower reports whether every pod that pulled an image took longer than every pod that found the image on the
 // node, by more than the error bounds of both. On a busy machine, a pod without a pull can take as long as a pod with a
 // pull. Then "explain" is right to call the difference noise.
-func clearlySlower(arrival func(pod string) bench.Arrival, pulled, present []string) bool {
+func clearlySlower(arrival func(pod string) bench.Arrival, pulled, present []string) (bool, error) {
 	const bounds = 2 * time.Second
+	var missing error
 	durations := func(pods []string) (all []time.Duration) {
 		for _, pod := range pods {
 			seen := arrival(pod)
+			if seen.CreatedAt.IsZero() || seen.ReadyAt.IsZero() {
+				missing = fmt.Errorf("the scenario's own watch did not deliver the creation and the readiness of pod %s", pod)
+			}
 			all = append(all, seen.ReadyAt.Sub(seen.CreatedAt))
 		}
 		return all
 	}
-	return slices.Min(durations(pulled)) > slices.Max(durations(present))+bounds
+	return slices.Min(durations(pulled)) > slices.Max(durations(present))+bounds, missing
 }
 
 // requireSummary requires that the text of "explain" states the counts. If the difference between the start-ups is

@@ -63,9 +63,13 @@ func TestClearlySlower(t *testing.T) {
 		pulled, present string
 		want            bool
 	}{{"c", "ab", true}, {"cb", "a", false}, {"a", "c", false}} {
-		got := clearlySlower(arrival, strings.Split(test.pulled, ""), strings.Split(test.present, ""))
-		if got != test.want {
-			t.Errorf("%s and %s: got %t", test.pulled, test.present, got)
+		got, err := clearlySlower(arrival, strings.Split(test.pulled, ""), strings.Split(test.present, ""))
+		if got != test.want || err != nil {
+			t.Errorf("%s and %s: got %t, %v", test.pulled, test.present, got, err)
 		}
+	}
+	unready := func(string) bench.Arrival { return bench.Arrival{CreatedAt: start()} }
+	if _, err := clearlySlower(unready, []string{"a"}, []string{"b"}); err == nil {
+		t.Error("a pod without a readiness is no error")
 	}
 }
