@@ -179,7 +179,7 @@ vuln: $(GOVULNCHECK) ## Report known vulnerabilities in code that is called; ski
 $(GOVULNCHECK):
 	GOBIN=$(@D) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
-# The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes of files
+# The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes to files
 # outside the module. Some packages and their tests use only one goroutine, and the race detector makes these tests five
 # times slower.
 ONE_GOROUTINE     := ./pkg/timeline ./internal/whatif

@@ -126,8 +126,9 @@ func (c *config) reportTable() flags.Table {
 		{
 			Name: "metrics-workloads", Variable: "METRICS_WORKLOADS", Value: "NUMBER", Default: "0",
 			Help: "maximum number of workloads, such as Deployments, that have their own metrics, 0 to 50. These " +
-				"metrics have the labels \"namespace\" and \"workload\". Start-ups of all other workloads count " +
-				"toward the workload \"other\". Each workload adds at most 20 series. 0: no metrics for workloads",
+				"metrics have the labels \"namespace\", \"workload_kind\" and \"workload\". Start-ups of all " +
+				"other workloads count toward the workload \"other\". Each workload adds at most 20 series. 0: no " +
+				"metrics for workloads",
 			Set: c.setWorkloads,
 		},
 		{

@@ -78,7 +78,8 @@ func (t *target) clusterTable() flags.Table {
 			Help: "namespace in which the agents run", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
 		flags.Switch("verbose", "", &t.verbose,
-			"if the command uses port-forwards, print the reason on standard error").As("v"),
+			"if the command uses port-forwards instead of the API server's proxy, print the reason on standard "+
+				"error").As("v"),
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
 			Help: "time to wait for all responses, at most 10m",

@@ -16,7 +16,7 @@ type Flag struct {
 	Name     string // name of the flag without dashes; one letter or several letters
 	Alias    string // another name of the flag; empty if the flag has only one name
 	Variable string // environment variable that Parse uses if the flag is missing; empty if the flag has no variable
-	Value    string // kind of value in capitals, or the possible values
+	Value    string // placeholder for the value, such as FILE, or the possible values, such as table|json
 	Default  string
 	Help     string
 	Required bool

@@ -19,8 +19,8 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 		resets: counter("podlapse_stream_resets_total", "Resets that the agent sent on the stream of its API. "+
 			"After a reset, a viewer must list all pods again. The agent sends a reset to new viewers, and to "+
 			"viewers that missed too many changes."),
-		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected from the stream "+
-			"of its API because they did not read it."),
+		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected because they "+
+			"did not read the stream of the agent's API."),
 		refused: counter("podlapse_stream_refused_total", "Requests that the agent refused for the stream of "+
 			"its API, because too many viewers were connected, in total or from one address."),
 	}

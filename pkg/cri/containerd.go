@@ -139,7 +139,8 @@ func (a *responder) stampSandbox(
 	return nil
 }
 
-// storedImage returns an image in containerd's store, or nil if the store does not have the image.
+// storedImage returns an image in containerd's store. If the store does not have the image, if the reference is not the
+// name of an image, or if the agent does not read the store, storedImage returns nil.
 func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
 	name, err := imagepull.Normalize(ref)
 	if err != nil || !a.stores.images.isEnabled() {

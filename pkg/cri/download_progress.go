@@ -25,8 +25,8 @@ type downloadQuery struct {
 	snapshotters map[digest.Digest]string
 }
 
-// progressOf returns the progress of one image, and the blobs of the image that containerd is downloading. If no pull
-// of the image is in progress, progressOf returns an empty Download.
+// progressOf returns the download progress of one image. It also returns those blobs of the image that containerd is
+// downloading at this moment. If no pull of the image is in progress, progressOf returns an empty Download.
 func (q *downloadQuery) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {

@@ -30,8 +30,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		trace: trace,
 		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
 			"Time from the creation of a pod until the pod was ready, or until the pod succeeded without becoming "+
-				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods that the "+
-				"agent no longer follows. Also excludes start-ups that ended before the agent saw the pod.",
+				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods whose "+
+				"start-up the agent gave up. Also excludes start-ups that ended before the agent saw the pod.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+

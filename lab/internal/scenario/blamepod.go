@@ -70,8 +70,8 @@ func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) err
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like recordCauses, but the fault does not delay the pod before the given time. The given time is the
-// time when the kubelet noticed the fault.
+// blamesFrom is like recordCauses, but the fault does not delay the pod before the time "from". At this time, the
+// kubelet noticed the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,

@@ -132,7 +132,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 }
 
 // judgeParts compares the phases "pull" and "unpack" with the truth. The largest accepted difference is the sum of
-// three durations: the constant "exact", the time in which the runtime stored the content after the last byte, and the
+// three durations: the constant "exact", the time from the last byte until the runtime has stored the content, and the
 // error bound that the agent states for the phase. judgeParts ignores the part of the stated error bound that the
 // agent's evidence does not justify. Without Events, the agent knows the start of the pull and the end of the unpacking
 // only from the runtime's records and from the steps before and after the pull.
