@@ -46,8 +46,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
 			"1 for each group of workloads with a failing image pull. The agent assigns each workload to one of 64 "+
 				"groups by a hash of the workload's namespace, kind and name. All nodes use the same hash, so the "+
-				"number of different groups in a cluster is a lower limit for the number of affected workloads. Unlike "+
-				"in other metrics, each pod without an owner is a workload of its own."+
+				"number of different groups in a cluster is a lower limit for the number of affected workloads. "+
+				"Unlike in other metrics, each pod without an owner is a workload of its own."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -59,7 +59,7 @@ func TestProcessStarts(t *testing.T) {
 	}
 	server := grpc.NewServer()
 	eventservice.RegisterEventsServer(server, &eventServer{})
-	go server.Serve(listener)
+	go func() { _ = server.Serve(listener) }() // Serve returns an error when the test stops the server
 	defer server.Stop()
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

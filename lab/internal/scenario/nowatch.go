@@ -80,8 +80,8 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitClosedWatches waits until the agent has closed its Event watches, and returns the counts of watches. If the agent
-// does not watch Events, the API server has othersOpen open Event watches.
+// awaitClosedWatches waits until the agent has closed its Event watches, and returns the counts of watches. Clients
+// other than the agent have othersOpen open Event watches.
 func awaitClosedWatches(ctx context.Context, b *bench.Bench, othersOpen float64) (watches watchCounts, err error) {
 	err = b.Node.Report.Wait(ctx, "the agent to close its Event watches", 30*time.Second, 200*time.Millisecond,
 		func(ctx context.Context) error {

@@ -61,6 +61,21 @@ func (g scaledWorkload) scale(ctx context.Context, replicas int) error {
 	return nil
 }
 
+// scaleInSteps increases the number of pods by two at a time, and waits until all pods are ready. More than two pods
+// would delay each other. scaleInSteps returns the names of all pods.
+func (g scaledWorkload) scaleInSteps(ctx context.Context, from, to int) (names []string, err error) {
+	for count := from; count < to; {
+		count = min(count+2, to)
+		if err := g.scale(ctx, count); err != nil {
+			return nil, err
+		}
+		if names, err = g.await(ctx, count); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
 // roll deletes all pods of the Deployment, and then gives the Deployment another pod template. A new value of the
 // argument "label" makes the template a new revision.
 func (g scaledWorkload) roll(ctx context.Context, label, image string, readyAfter time.Duration) error {

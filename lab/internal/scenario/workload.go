@@ -37,14 +37,9 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	var pods []string
-	for count := cold + 2; count <= cold+warm; count += 2 { // more than two pods at a time would delay each other
-		if err := g.scale(ctx, count); err != nil {
-			return err
-		}
-		if pods, err = g.await(ctx, count); err != nil {
-			return err
-		}
+	pods, err := g.scaleInSteps(ctx, cold, cold+warm)
+	if err != nil {
+		return err
 	}
 	present := slices.DeleteFunc(pods, func(pod string) bool { return slices.Contains(pulled, pod) })
 	distinct, err := clearlySlower(arrivals.Of, pulled, present)
@@ -112,7 +107,7 @@ func clearlySlower(arrival func(pod string) bench.Arrival, pulled, present []str
 		for _, pod := range pods {
 			seen := arrival(pod)
 			if seen.CreatedAt.IsZero() || seen.ReadyAt.IsZero() {
-				missing = fmt.Errorf("the scenario's own watch did not deliver the creation and the readiness of pod %s", pod)
+				missing = fmt.Errorf("the scenario's own watch missed the creation or the readiness of pod %s", pod)
 			}
 			all = append(all, seen.ReadyAt.Sub(seen.CreatedAt))
 		}
