@@ -40,7 +40,8 @@ func (e *Evidence) createdSince(index int16) instant {
 	return maxInstant
 }
 
-// createFailed reports whether the kubelet had a container's image but could not create the container.
+// createFailed reports whether the kubelet failed to create a container. Usually, the kubelet already had the
+// container's image. The exception is ErrImageNeverPull: the image is absent, and the pull policy forbids a pull.
 func (e *Evidence) createFailed(index int16) bool {
 	_, refused := e.latestTime(milestoneKey{index, 0, MilestoneConfigRefused})
 	_, failed := e.latestTime(milestoneKey{index, 0, MilestoneCreateFailed})

@@ -108,8 +108,8 @@ var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
 
-// isUndatedRefusal reports whether the time of a refusal is unknown. The time is unknown if the kubelet refused the
-// container before the agent first listed the pod.
+// isUndatedRefusal reports whether the time of a refusal is unknown. The time is unknown if a list of pods, and not the
+// watch, first reported the refusal.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
@@ -131,8 +131,8 @@ func isRefusal(m Milestone) bool {
 	return false
 }
 
-// createFailureUndated reports whether the time of a failure to create a container is unknown. The time is unknown if
-// the failure occurred before the agent first listed the pod.
+// createFailureUndated reports whether the time of a failure to create a container is unknown. The time is unknown if a
+// list of pods, and not the watch, first reported the failure.
 func (e *Evidence) createFailureUndated(index int16) bool {
 	return e.isUndatedRefusal(milestoneKey{index, 0, MilestoneConfigRefused}) ||
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})

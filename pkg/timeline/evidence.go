@@ -271,7 +271,8 @@ func (e *Evidence) unknownContainers() int {
 	return n
 }
 
-// registryOf caches the latest result, because parsing an image reference is the most expensive step of a fold.
+// registryOf returns the registry of an image reference. registryOf caches the latest result, because parsing an image
+// reference is the most expensive step of a fold.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
 		c.image, c.registry = image, imagepull.Registry(image)

@@ -88,7 +88,8 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	// A status without a failed pull is a sign that the kubelet restarted, except while the pod is being deleted.
+	// After a failed pull, a normal waiting reason is a sign that the kubelet restarted, except while the pod is being
+	// deleted. A status from a list also counts: see statusGapAt.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0

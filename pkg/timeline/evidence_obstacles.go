@@ -126,8 +126,9 @@ type obstacleOccurrence struct {
 	from *obstacleEvent
 }
 
-// obstacleOccurrences returns all occurrences of obstacles before a sandbox began, in order of time. An obstacle after
-// the beginning of a sandbox concerns a later mount of a volume, or another sandbox.
+// obstacleOccurrences returns the first and the latest occurrence of each obstacle Event, in order of time.
+// obstacleOccurrences leaves out occurrences after the beginning of a sandbox, because they concern a later mount of a
+// volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Anyone who can create Events in a namespace can forge a kubelet Event. So if the runtime's facts contradict an Event,
-// the Event counts as a conflict and changes nothing else.
+// Anyone who can create Events in a namespace can forge a kubelet Event. So if the runtime's facts or the pod's spec
+// contradict an Event, the Event counts as a conflict and changes nothing else.
 
 // The agent accepts an Event whose timestamp is at most futureSlack later than the Event's arrival. The kubelet and the
 // agent use the same clock, and truncation can only make a timestamp earlier. But somebody can set the clock back
@@ -87,12 +87,12 @@ func (e *Evidence) refuter(index int16) refuter {
 		images: e.containers[index].images}
 }
 
-// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet pulls
-// image volumes immediately after the pickup of the pod. The kubelet does not work on a container before the first
-// sandbox runs. The kubelet starts ephemeral containers before all other containers. The kubelet starts other
-// containers only after the earlier init containers have ended and the earlier sidecars have started. firstWorkStart
-// ignores earlier main containers, because the kubelet continues with the next container even if a main container
-// cannot start.
+// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. For an image
+// volume, firstWorkStart returns the kubelet's pickup of the pod, which is always before the pull. The kubelet does not
+// work on a container before the first sandbox runs. The kubelet starts ephemeral containers before all other
+// containers. The kubelet starts other containers only after the earlier init containers have ended and the earlier
+// sidecars have started. firstWorkStart ignores earlier main containers, because the kubelet continues with the next
+// container even if a main container cannot start.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {

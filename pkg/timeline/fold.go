@@ -85,8 +85,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather collects the evidence's constraints in sorted order. gather leaves out image requests that concern a restart
-// of a container. gather also adds the constraints that the fold derives from several Events.
+// gather collects the evidence's constraints in sorted order. gather leaves out the kubelet's pull requests for a
+// restart of a container. gather also adds the constraints that the fold derives from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -269,8 +269,9 @@ func (f *fold) name(k milestoneKey) string {
 }
 
 // missingMilestones lists the milestones that the pod has passed but that lack evidence. The list "unreported" contains
-// the milestones that the runtime can never report. The list "missing" contains all other milestones that lack
-// evidence.
+// the milestones that the runtime can never report. The list "missing" contains the other milestones, except optional
+// milestones and milestones whose Event the kubelet's client might have dropped. The list "missing" also contains
+// a text about dropped evidence, and the result of missingEvents.
 func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1
@@ -299,7 +300,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 }
 
 // isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Dropped
-// Events are common for pods that recover from a registry outage. The field LostEvents lists the dropped Event.
+// Events are common for pods that recover from a registry outage. The field LostEvents can list the dropped Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:
@@ -308,7 +309,7 @@ func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	return false
 }
 
-// missingEvents describes the limits of the agent that might have hidden Events about the pod. If the timeline needs no
+// missingEvents describes the agent's limits that might have hidden Events about the pod. If the timeline needs no
 // further Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {

@@ -94,7 +94,8 @@ func (f *fold) isOfMainContainer(b *boundary) bool {
 
 // awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until the
 // probe succeeds, the kubelet does not work on later containers. If a known milestone shows that the kubelet worked on
-// a later container, the sidecar's startup probe had succeeded, but the agent missed the success.
+// a later container, the probe had succeeded, but the agent missed the success. In this case, the path can leave out
+// the end of the run: see boundaries.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container

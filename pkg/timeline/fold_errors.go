@@ -147,8 +147,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// The phase includes the kubelet's wait before the failed attempt, which takes at least podRetryLeast. The rest
-		// of the phase can include other steps of the failed attempt, so the rest counts as the error bound.
+		// The phase includes the kubelet's wait of at least podRetryLeast before the failed attempt. The rest of the
+		// phase can include other steps of the failed attempt, so the rest counts as the error bound.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.maxKubeletAbsence(begin) + f.otherCauseBeforeFailedSandbox(end)

@@ -46,9 +46,9 @@ func withCredentialLookup(wait step) step {
 // report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
 // image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
 // MustAttemptImagePull). If the kubelet pulled the image with credentials, another pod has access to the image only if
-// this pod has the same Secret, or if a credential plugin returns credentials for the pod's service account. No source
-// reports with which credentials the kubelet pulled the image. Without an Event about the image, the Events about the
-// pod's other images show whether the kubelet checks images.
+// the other pod has the same Secret, or if a credential plugin returns credentials for the other pod's service account.
+// No source reports with which credentials the kubelet pulled the image. Without an Event about the image, the Events
+// about the pod's other images show whether the kubelet checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked

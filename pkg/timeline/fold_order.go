@@ -31,8 +31,8 @@ func (f *fold) milestonesInOrder() []sequence {
 		}
 		done := f.firstSuccess(c, steps)
 		gate = slices.Concat(gate, f.knownMilestones(steps[:done]))
-		// If steps remain, the container ran again, because the sandbox was new or because all containers were
-		// restarted.
+		// If steps of an init container remain, the container ran again, because the sandbox was new or because all
+		// containers were restarted. For a sidecar, the remaining steps begin with the end of the first run.
 		if done < len(steps) {
 			all = append(all, f.knownMilestones(steps))
 		}
@@ -84,8 +84,8 @@ func (f *fold) knownMilestones(steps []step) sequence {
 
 // firstSuccess returns how many steps of a container happen before the kubelet works on the next container. By default,
 // firstSuccess counts all steps. For an init container, firstSuccess counts the steps until the end of the first
-// successful run. For a sidecar, firstSuccess counts the steps before the end of the first run. The step "started" can
-// be missing, because the agent might have missed the status that reports the first run as started.
+// successful run. For a sidecar, firstSuccess counts the steps before the end of the first run. firstSuccess does not
+// rely on the step "started", because the agent might have missed the status that reports the first run as started.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })

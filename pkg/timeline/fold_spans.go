@@ -8,8 +8,9 @@ import (
 // truncation is the largest error bound of a phase between two timestamps that are truncated to seconds.
 const truncation = 2 * time.Second
 
-// endOfStartUp returns the state of the start-up and the milestone at which the start-up ended. While the start-up is
-// in progress, endOfStartUp returns the time of the fold instead of a milestone.
+// endOfStartUp returns the state of the start-up and the milestone at which the start-up ended. If the agent gave up on
+// the pod, endOfStartUp returns the time when the agent gave up, instead of a milestone. While the start-up is in
+// progress, endOfStartUp returns the time of the fold instead.
 func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b

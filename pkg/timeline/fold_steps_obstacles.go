@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// obstacleSteps returns the steps from the kubelet's pickup until the sandbox runs, if Events report obstacles. Between
-// two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second obstacle. The
-// pod might also have waited until the kubelet tried a failed mount of a volume again.
+// obstacleSteps returns the steps from the kubelet's pickup to the beginning of the sandbox for a pod with obstacles.
+// Between two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second
+// obstacle. The pod might also have waited until the kubelet tried a failed mount of a volume again.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -50,7 +50,7 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is
-// the next obstacle, which the kubelet reported at the instant "until". "next" is nil if there is no next obstacle.
+// the obstacle that the kubelet reported at the instant "until", or nil if the period does not end with an obstacle.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.fromRuntime && next == nil && o.latest == o.from.last.latest {

@@ -65,8 +65,8 @@ func (f *fold) endedBefore(k milestoneKey) *Container {
 }
 
 // learnedTooLate reports whether no evidence shows if the milestone a came before the milestone b. This is the case if
-// the agent learned about both from the same observation, or learned about a only after b. An agent that was absent can
-// receive an older state of the pod first, and the latest state a moment later.
+// the agent learned about both from the same observation, or learned about a only after b had happened. An agent that
+// was absent can receive an older state of the pod first, and the latest state a moment later.
 func (f *fold) learnedTooLate(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)

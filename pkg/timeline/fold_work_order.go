@@ -68,8 +68,8 @@ func (f *fold) pullOrder() []sequence {
 				func(p pull, t instant) int { return cmp.Compare(p.requested.latest, t) })
 			for last--; last >= 0 && pulls[last].container == work.key.container; last-- {
 			}
-			// If the earlier pull certainly ended after this work began, its request and its end belong to different
-			// attempts, because Events were lost.
+			// If the earlier pull certainly ended after this work began, the request and the end of that pull belong to
+			// different attempts, because Events were lost.
 			if last >= 0 && pulls[last].ended.earliest <= work.latest {
 				all = append(all, sequence{pulls[last].ended, work})
 			}
