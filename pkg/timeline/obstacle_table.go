@@ -35,8 +35,8 @@ const (
 // obstacleRow describes how an obstacle explains the time before and after its Event.
 type obstacleRow struct {
 	phases []Phase // the possible phases of the wait; several phases if the Event does not separate them
-	// earlier lists the possible phases between the kubelet's pickup and the first Event about this obstacle. If
-	// the kubelet's first check found that an object was missing, the object was also missing before this check.
+	// earlier lists the possible phases between the kubelet's pickup and the first Event about this obstacle. For
+	// example, an object that is missing at the kubelet's first check was also missing before this check.
 	earlier []Phase
 	// sandboxFailed is true if an attempt to create a sandbox failed.
 	sandboxFailed bool

@@ -8,8 +8,9 @@ import (
 )
 
 // When a container's image changes, the kubelet stops the container, and pulls the new image without a back-off. The
-// evidence does not show the times of these steps. In simple cases, the Events show which attempt to pull is for which
-// image. If findUnclearChanges finds a container, most phases of this container become unattributed.
+// evidence does not show the times of these steps. In simple cases, the Events show which pull attempt concerns which
+// image. In all other cases, findUnclearChanges finds the container, and blurChanges makes most of the container's
+// phases unattributed.
 
 // phasesOfChange lists the phases that the evidence cannot separate after a container's image changed.
 func phasesOfChange() []Phase {
@@ -21,10 +22,10 @@ func phasesOfChange() []Phase {
 //   - The agent did not observe the change, and infers it from the pod's generation or from an Event.
 //   - The container has its earlier image again.
 //   - The container ran before its image changed, or ran more than once.
-//   - The kubelet repeated the requests for several images, so Events about different images have the same count.
+//   - The kubelet repeated the requests for several images, so Events about different images can have the same count.
 //
-// If a container's image changed, and another container had the same image, the changes of both containers are unclear:
-// the kubelet keeps only one back-off for each image of a pod.
+// If a container's image changed, and another container's spec ever named the old or the new image, the changes of both
+// containers are unclear: the kubelet keeps only one back-off for each image of a pod.
 func (f *fold) findUnclearChanges() {
 	var changed []*Container
 	for _, c := range f.containers {
@@ -95,7 +96,7 @@ func (f *fold) hasChanged(c *Container) bool {
 	return e.namesOtherImage(textHash(c.Image))
 }
 
-// imagesBy returns the number of images in the specs that had arrived at an instant.
+// imagesBy returns the number of images whose first spec had arrived by the given instant.
 func (c *containerEvidence) imagesBy(by instant) (n int) {
 	for _, image := range c.images {
 		if image.at <= by {
@@ -222,8 +223,8 @@ func (f *fold) clearAttempts(c *Container, attempts []pullAttempt) []pullAttempt
 }
 
 // blur makes a span unattributed. The candidates are the span's own phases and the result of phasesOfChange. A change
-// of the image can end a run before the container is ready, so PhaseFailedRun and PhaseReadinessProbe are candidates
-// together.
+// of the image can end a run before the container is ready, so if PhaseFailedRun or PhaseReadinessProbe is a candidate,
+// both are candidates.
 func (s *Span) blur() {
 	own := s.MergedWith
 	if !s.Phase.IsGroup() {

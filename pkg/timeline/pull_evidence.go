@@ -24,7 +24,7 @@ type pullEvidence struct {
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
-	layersUndated bool    // the pull might have downloaded more layers, for which the runtime has no timestamps
+	layersUndated bool    // the layers' timestamps do not separate the pull's download from its unpacking
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 
@@ -203,11 +203,11 @@ const maxRequests = 16
 // numberAttempts finds the requests for a container's image, and assigns an attempt to each request and to each failed
 // pull. The kubelet's client counts the repetitions of an Event in its memory (client-go,
 // tools/record/events_cache.go). A restarted kubelet does not know the earlier Event, and creates a new Event with the
-// count 1. So each Event about a request, except the first, shows that the kubelet restarted. When the restarted
-// kubelet requested the image, all earlier attempts had ended, even if no evidence shows their end. If a pull failed
-// before the first received Event about a request, the Event about the first request is missing. An Event about another
-// image shows only that the container's image changed. numberAttempts ignores requests after the first maxAttempts
-// attempts.
+// count 1. So a later Event about a request for the same image shows that the kubelet restarted. A later Event about
+// another image shows only that the container's image changed. When the restarted kubelet requested the image, all
+// earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first received Event
+// about a request, the Event about the first request is missing. numberAttempts ignores requests after the first
+// maxAttempts attempts.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)

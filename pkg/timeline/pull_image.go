@@ -40,13 +40,14 @@ func (c *containerEvidence) addImage(image observedImage) bool {
 // old or the new image.
 func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
 
-// mayMissChange reports whether the pod's spec changed before the agent first saw the pod, unless the agent saw the pod
-// before the kubelet did. Any change of the spec counts, such as the removal of a scheduling gate.
+// mayMissChange reports whether the agent might have missed a change of the pod's spec. The result is true if the spec
+// changed before the agent first saw the pod, and observedSinceCreation returns false. Any change of the spec counts,
+// such as the removal of a scheduling gate.
 func (e *Evidence) mayMissChange() bool {
 	return e.generation > 1 && !e.observedSinceCreation()
 }
 
-// observedSinceCreation reports whether the agent saw the new pod before the kubelet did.
+// observedSinceCreation reports whether the watch delivered the pod before the kubelet first reported the pod's status.
 func (e *Evidence) observedSinceCreation() bool { return e.firstSeen.live && e.firstSeen.new }
 
 // imageWithHash returns the image with the given textHash, or an empty string if the list does not contain the image.
@@ -58,9 +59,9 @@ func imageWithHash(images []observedImage, hash uint64) string {
 	return images[i].ref
 }
 
-// imageOfAttempt returns the image of one attempt to pull a container's image, and the image's registry. The
-// image is imagepull.UnknownImage if no Event names it. An Event's evidence contains only a hash of the image, so the
-// image is also unknown if no observed spec contained it.
+// imageOfAttempt returns the image of one attempt to pull a container's image, and the image's registry. If the
+// container's image might have changed, the image is imagepull.UnknownImage unless an Event names it. The evidence from
+// an Event contains only a hash of the image, so the image is also unknown if no observed spec contained it.
 func (f *fold) imageOfAttempt(c *Container, attempt uint16) (image, registry string) {
 	evidence := &f.e.containers[f.index(c.Name)]
 	switch named := f.pulls[f.index(c.Name)].imageNamed(attempt); {
@@ -94,7 +95,7 @@ func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
 }
 
 // usedImage returns the runtime's responses about the image of a container's first run. usedImage returns nil if the
-// runtime has not responded, or if the first run might have used another image than the latest one.
+// runtime has not responded, or if the first run might have used an image other than the image in the latest spec.
 func (f *fold) usedImage(c *Container) *imageEvidence {
 	index := f.index(c.Name)
 	if index != podWide && index < int16(len(f.pulls)) {

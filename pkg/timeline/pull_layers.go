@@ -73,7 +73,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		return constraints
 	}
 	if at(last) > p.endedBy(image) {
-		// The runtime had discarded this layer, and then downloaded the layer again for another image.
+		// The last layer arrived after the end of this pull. So the runtime had discarded this layer, and then
+		// downloaded the layer again for another image.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}

@@ -9,9 +9,9 @@ import (
 // number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the durations that
 // the kubelet reports.
 const (
-	// loggedError is the largest error bound of a logged pull's times. The time in an Event's name is up to 100 ms
-	// late, or more on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added to
-	// loggedError.
+	// loggedError is the error bound of a logged pull's times. If a timestamp is truncated to seconds, the error bound
+	// is loggedError plus floorError. The time in an Event's name is up to 100 ms late, or more on a node that lacks
+	// CPU.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.

@@ -126,8 +126,8 @@ func (f *fold) pulledForOtherContainer(c *Container, started milestoneKey) bool 
 	})
 }
 
-// foundPresent reports whether the kubelet found the image on the node. If the kubelet found the image, the image's
-// first pull ended before the kubelet started work on the container.
+// foundPresent reports whether the kubelet certainly found the image on the node, because the image's first pull ended
+// before the kubelet started work on the container.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
@@ -155,9 +155,9 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// startSlack is the largest uncertainty of a pull's start with which an earlier pull in the queue still counts as
-// another pull. The kubelet starts the next pull in the queue at once. The value is an estimate: no measurement shows
-// how late the kubelet can be.
+// startSlack limits the time from the earliest possible start of a pull to the end of the image's first pull. If this
+// time is longer than startSlack, the pull itself might have stored the image. The kubelet starts the next pull in the
+// queue at once. The value is an estimate: no measurement shows how late the kubelet can be.
 const startSlack = 100 * time.Millisecond
 
 // storedByOtherPull reports whether another pod's pull completed the image while this pull was in the queue.

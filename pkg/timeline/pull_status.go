@@ -23,7 +23,8 @@ const nextSyncLeast = 5 * time.Second
 // usualSync is the average time from a failed pull to the status that reports the failure.
 const usualSync = 12500 * time.Millisecond
 
-// pullStatus is a live status that reports a failed pull. A status from a list can still report the previous attempt.
+// pullStatus is a live status that reports a failed pull. A status from a list is not a pullStatus, because a list can
+// still report the previous attempt.
 type pullStatus struct {
 	at      instant // arrival of the status
 	backOff bool    // true if the kubelet waits before the next attempt

@@ -212,8 +212,9 @@ func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
 }
 
-// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. After half a minute,
-// the kubelet drops its Events about the network, so only the runtime shows when the network becomes ready.
+// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. After half a minute
+// of Events about the network, the kubelet's client drops most further Events (spamLimit), so only the runtime shows
+// when the network becomes ready.
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()
 	return !over && !e.sandboxRan() &&

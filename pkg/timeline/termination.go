@@ -49,7 +49,7 @@ type Termination struct {
 	Conflicts []TerminationConflict
 	Missing   []string // milestones that lack evidence, as milestone[/container]
 	Skew      Skew
-	// Listed is true if the agent learned about the deletion from a list, possibly long after the deletion.
+	// Listed is true if the agent learned about the deletion request from a list, possibly long after the request.
 	Listed bool
 }
 

@@ -22,8 +22,8 @@ func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination 
 	return f.t
 }
 
-// terminationFold computes one termination. The order of its steps matters: the bound of the kubelet's stop needs the
-// bound of the request, and the ends of the containers need both bounds.
+// terminationFold computes one termination. The order of its steps matters: the bound "begun" needs the bound
+// "requested", and the ends of the containers need both bounds.
 type terminationFold struct {
 	e    *TerminationEvidence
 	now  instant
@@ -91,9 +91,9 @@ func (f *terminationFold) goneBy() instant {
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
 // for this time. Three kinds of evidence can show when the kubelet began to stop the containers:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
-//   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, the kubelet also
-//     writes the object's new generation to the status. The agent receives the kubelet's status late, so podlapse
-//     usually estimates that the stop began at the time of the deletion request.
+//   - Since Kubernetes 1.34, the kubelet writes the object's new generation to the status after it begins to stop the
+//     containers. The agent receives this status late, so podlapse usually estimates that the stop began at the time of
+//     the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
 //     kill, or earlier. If the kill came much later than one grace period after the request, the true start of the
 //     stop is unknown: either the kubelet began late, or the kill came late.
