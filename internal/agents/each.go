@@ -11,10 +11,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// AtOnce is the maximum number of agents that a command queries at the same time, not counting silent agents. The limit
-// AtOnce protects the API server, which forwards the requests. With AtOnce parallel queries, a command needs only
-// seconds for a large cluster. A queried agent that has not responded within silentAfter is silent. At most maxSilent
-// silent agents are exempt from the limit AtOnce.
+// AtOnce is the maximum number of agents that a command queries at the same time, not counting silent agents. A queried
+// agent that has not responded within silentAfter is silent. At most maxSilent silent agents are exempt from the limit
+// AtOnce. The limit protects the API server, which forwards the requests. With AtOnce parallel queries, a command needs
+// only seconds for a large cluster.
 const AtOnce = 16
 
 // If Each queries several agents, unreadyLimit is the maximum time that it waits for an agent whose pod is not ready.

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// If an agent has not responded after silentAfter, the query to another agent can begin. Dead nodes often accept no
+	// If an agent has not responded after silentAfter, a query to another agent can begin. Dead nodes often accept no
 	// connection and send no error. Without silentAfter, many dead agents would delay the queries to all other agents.
 	// An agent whose response has begun is not silent, even if the response takes a long time.
 	silentAfter = time.Second
@@ -23,7 +23,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 	return time.Duration(groups)*max(silentAfter, limit*AtOnce/(AtOnce+maxSilent)) + limit
 }
 
-// querySlots limits the number of queries at the same time.
+// querySlots limits the number of concurrent queries.
 type querySlots struct {
 	busy   chan struct{} // capacity AtOnce; one element for each running query, except the queries in "silent"
 	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent

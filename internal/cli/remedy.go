@@ -115,8 +115,8 @@ func unknownPod(pod resource, queried int) error {
 		errUnknownPod, pod, queried, pod.asWorkload())
 }
 
-// unknownWorkload returns the error for a workload if no agent knows one of its start-ups. If the argument "since" is
-// set, the error names this time, because the agents might know start-ups that ended earlier.
+// unknownWorkload returns the error for a workload if no agent knows any start-up of the workload. If the argument
+// "since" is set, the error names this time, because the agents might know start-ups that ended earlier.
 func unknownWorkload(r resource, since time.Time) error {
 	if !since.IsZero() {
 		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or that ended after %s: set a "+

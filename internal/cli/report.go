@@ -154,7 +154,8 @@ func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.Rep
 		return api.ReportRecord{}, err
 	}
 	sums = known.Record()
-	sums.Node, sums.At = node, api.InstantOf(now) // the agent does not report since when it remembers all start-ups
+	// sums.Since stays zero, because the agent does not report the time from which it remembers all start-ups.
+	sums.Node, sums.At = node, api.InstantOf(now)
 	return sums, nil
 }
 

@@ -31,7 +31,7 @@ const (
 // target contains the flags that select the agents to query: the agent at an address, or the agents of a cluster.
 type target struct {
 	server            *url.URL // address of the agent; nil to query the agents of a cluster
-	noKubeconfig      string   // if the server is only the default: why the command found no kubeconfig
+	noKubeconfig      string   // why the command found no kubeconfig; set only if server is the default address
 	token             string   // bearer token for the agent; empty without a token
 	authorities       *x509.CertPool
 	certFile, keyFile string

@@ -48,8 +48,8 @@ var ErrHelp = errors.New("help requested")
 type givenValue struct {
 	value string
 	from  string // origin of the value for errors: the flag, or the flag and its environment variable
-	// misspelled is true if the arguments contain an unknown flag with a similar name. The error suggests this flag, so
-	// Parse reports no other problem of this flag.
+	// misspelled is true if the arguments contain an unknown flag whose name is similar to the name of the known flag.
+	// The error about the unknown flag suggests the known flag, so Parse reports no other problem of the known flag.
 	misspelled bool
 }
 

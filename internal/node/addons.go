@@ -44,13 +44,13 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons []AddonState
-	// DroppedAddons is the number of add-ons that the field Addons omits: add-ons above the maximum (maxAddons), and
-	// add-ons whose name is already in use in another namespace.
+	// DroppedAddons is the number of add-ons that the field Addons omits: add-ons above the maximum (maxAddons) and, if
+	// Selector.AnyNamespace returns true, add-ons whose name is already in use in another namespace.
 	DroppedAddons int
 	Restarts      map[RestartKind]uint64
 	// DroppedRestarts is the number of container restarts that the field Restarts omits: restarts whose new series
-	// would exceed the maximum (maxRestartSeries), and restarts of add-ons whose name is already in use in another
-	// namespace.
+	// would exceed the maximum (maxRestartSeries) and, if Selector.AnyNamespace returns true, restarts of add-ons whose
+	// name is already in use in another namespace.
 	DroppedRestarts uint64
 	Available       bool // true if all pods of all add-ons are available
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // PressureFiles is the directory in which the kernel reports the pressure of the whole machine. The files have the same
-// content inside a container: the kernel has no separate files for a container (kernel/sched/psi.c, psi_io_show reads
-// psi_system), and runtimes do not hide the files.
+// content inside a container, because they always describe the whole machine (kernel/sched/psi.c, psi_io_show reads
+// psi_system). Container runtimes do not hide the files.
 const PressureFiles = "/proc/pressure"
 
 // pressureEvery is the interval between reads of the pressure while pods start. Each read is expensive, because the

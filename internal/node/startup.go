@@ -62,7 +62,7 @@ type StartUp struct {
 	requests *nodeReader
 
 	mu              sync.Mutex
-	evidence        *nodestart.Evidence // nil if the boot time is unknown, and after the start-up
+	evidence        *nodestart.Evidence // nil if the boot time is unknown or the start-up is settled
 	boot            nodestart.Booted
 	unready         map[string]bool // UIDs of pods from before the boot; the agent saw that these pods were not ready
 	readyAt         time.Time       // arrival of the first Node object that reports a ready node
@@ -164,7 +164,7 @@ func (s *StartUp) recordOf(t nodestart.Timeline) api.NodeStartUpRecord {
 	return nodestart.Record(t)
 }
 
-// finalRecord returns the record if the start-up is over.
+// finalRecord returns the record if the start-up is settled.
 func (s *StartUp) finalRecord() (api.NodeStartUpRecord, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *StartUp) finalRecord() (api.NodeStartUpRecord, bool) {
 	return *s.record, true
 }
 
-// Run follows the start-up until it is over, and then waits until ctx is done. Run returns nil.
+// Run follows the start-up until it is settled, and then waits until ctx is done. Run returns nil.
 func (s *StartUp) Run(ctx context.Context) error {
 	startedAt := s.config.Now()
 	ticker := time.NewTicker(startUpPoll)

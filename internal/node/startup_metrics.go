@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// startUpMetrics implements prometheus.Collector. startUpMetrics exports nothing until the start-up is over.
+// startUpMetrics implements prometheus.Collector. startUpMetrics exports nothing until the start-up is settled.
 type startUpMetrics struct {
 	settled                     func() (api.NodeStartUpRecord, bool)
 	total, phase, reconstructed *prometheus.Desc

@@ -25,8 +25,8 @@ type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
 	// Seen receives the Node object each time that the object might have changed, and nil if the object does not exist.
-	// Calls are sequential and in order. Seen must not keep or change the object. The argument "requestedAt" is the
-	// time before the request for a list. For a change that the watch delivered, "requestedAt" is zero.
+	// Calls are sequential and in order. Seen must not keep or change the object. After a list request, the argument
+	// "requestedAt" is the time just before this request. For a change that the watch delivered, "requestedAt" is zero.
 	Seen   func(node *corev1.Node, requestedAt time.Time)
 	Report health.Report
 	Now    func() time.Time

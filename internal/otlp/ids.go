@@ -17,8 +17,8 @@ func traceID(name string) (id trace.TraceID) {
 	return id
 }
 
-// spanID derives the ID of a span from its key and its start-up. Pods with the same parent share one trace, so only the
-// start-up distinguishes their spans.
+// spanID derives the ID of a span from its trace, its start-up and its key. Pods with the same parent share one trace,
+// so only the start-up distinguishes their spans.
 func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	sum := sha256.Sum256([]byte("podlapse span " + of.String() + " " + startup + " " + key))
 	copy(id[:], sum[:])

@@ -30,8 +30,8 @@ func summarySentence(r Report, coverage, measured string, compared bool) string 
 // minutes is the format of the times in summarySentence.
 const minutes = "2006-01-02 15:04"
 
-// coverage states how many nodes have incomplete sums, and since when these sums are complete. The text is
-// empty if the sums of all nodes cover the whole period.
+// coverage states how many nodes have sums for only a part of the period, and the time from which the sums of all nodes
+// are complete. The text omits an unknown time. The text is empty if the sums of all nodes cover the whole period.
 func (f *Fleet) coverage() string {
 	switch {
 	case f.late == 0:
@@ -40,14 +40,14 @@ func (f *Fleet) coverage() string {
 		return fmt.Sprintf(" (%d with incomplete data)", f.late)
 	}
 	// Round up, because the sums can lack the beginning of the minute that contains completeSince. But do not exceed
-	// the end in the same sentence, which is rounded down.
+	// the end of the period. The same sentence contains this end, rounded down.
 	at := f.completeSince().UTC().Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
 	if end := f.until.UTC().Truncate(time.Minute); at.After(end) {
 		at = end
 	}
 	text := fmt.Sprintf(" (%d with data only since %s", f.late, at.Format(minutes))
 	if f.late > 1 {
-		text += " or earlier" // the latest beginning
+		text += " or earlier" // the time is the latest beginning of these nodes' sums
 	}
 	return text + ")"
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Limits on the content of a Board. When a Board has 2*maxOver completed start-ups, it keeps only the latest maxOver of
-// them. If more than maxStarting start-ups are in progress, the Board drops all further start-ups, and the headline
-// reports that not all start-ups are shown.
+// them. If more than maxStarting start-ups are in progress, the Board drops all further start-ups in progress, and the
+// headline reports that not all start-ups are shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000

@@ -32,8 +32,8 @@ func newProbes(config Config) *http.ServeMux {
 	return mux
 }
 
-// newReads registers all paths of the server except the paths of newProbes. Config.Access guards the paths in mux, but
-// not the error responses and the list of paths.
+// newReads registers all paths of the server except the paths of newProbes. Config.Access guards everything that the
+// handler of newReads serves, except the error responses and the list of paths.
 func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          errorLog,

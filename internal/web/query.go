@@ -46,7 +46,8 @@ func (a readAPI) parseQuery(
 			badRequest(w, fmt.Sprintf("%s is set %d times: set it once", name, n))
 			return filter.Filter{}, false
 		}
-		// The agent creates the tokens of the parameter "continue", and a token with a long name can exceed the limit.
+		// The agent itself creates the tokens of the parameter "continue". A token that contains a long name can exceed
+		// the limit.
 		if len(values.Get(name)) > filter.MaxText && name != "continue" {
 			badRequest(w, fmt.Sprintf("%s is too long: must be at most %d bytes", name, filter.MaxText))
 			return filter.Filter{}, false

@@ -229,8 +229,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
 		// The variable "hidden" begins as an upper limit for the time between the starts of the first and the latest
-		// run. The loop subtracts the container's own phases from "hidden". In the time that remains, the container can
-		// have failed during the phases of other containers.
+		// run. The loop subtracts the container's own phases from "hidden". The time that remains can contain failed
+		// runs of the container during the phases of other containers.
 		hidden := container.final.difference(container.first).high
 		last := -1
 		for k := range s.phases {

@@ -20,7 +20,8 @@ const (
 )
 
 // Predict returns the changes that would make a start-up faster, with the largest gain first. Predict also returns the
-// changes that might save much time, but whose effect is unknown. Both lists are empty if the start-up is not over.
+// changes that might save much time, but whose effect is unknown. Both lists are empty unless the start-up ended in the
+// state ready or succeeded.
 func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown) {
 	s, ok := newStartUp(&record)
 	if !ok {

@@ -193,8 +193,8 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 
 // startsEarlier returns how much earlier the kubelet would start a container after a change. If target is nil, the
 // method adds up the saved time of all phases. After the first shortened phase, the pod can wait for something outside
-// the pod. If the change might leave a wait for something outside the pod, the result is false, because a wait that
-// begins earlier might not end earlier. The result is also false if chanceShift returns false.
+// the pod. If the change might not remove such a wait, the result is false, because a wait that begins earlier might
+// not end earlier. The result is also false if chanceShift returns false.
 func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {

@@ -19,7 +19,7 @@ type startUp struct {
 	ready      interval // when all containers were ready
 	last       string   // the container that was ready last; empty if unknown
 
-	// No change that Predict examines affects spans, work and workEnd. Predict reads these three fields for each pair
+	// No change that Predict examines affects spans, work or workEnd. Predict reads these three fields for each pair
 	// of a change and a container, so newStartUp computes the fields once.
 	spans   []span   // one span for each phase
 	work    *startUp // the start-up until the end of the kubelet's work; nil if the record contains no such work
@@ -51,8 +51,8 @@ type container struct {
 	awaited       map[timeline.ProbeKind]bool // the probes that the start-up might have waited for
 }
 
-// newStartUp reads a record. The result is false if the start-up is not over, if its length is unknown, or if the
-// record lacks evidence that every prediction needs.
+// newStartUp reads a record. The result is false if the start-up did not end in the state ready or succeeded, if its
+// length is unknown, or if the record lacks evidence that every prediction needs.
 func newStartUp(record *api.Record) (*startUp, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
 	if record.State != timeline.StateReady && record.State != timeline.StateSucceeded ||
@@ -61,7 +61,7 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 		return nil, false
 	}
 	if slices.ContainsFunc(record.Missing, func(m string) bool { return strings.HasPrefix(m, "attempts beyond") }) {
-		return nil, false // the record does not contain all runs and pulls
+		return nil, false // the record lacks some runs or pulls
 	}
 	s := &startUp{record: record, phases: record.Phases, total: total, totalError: bound}
 	rest := total
