@@ -84,8 +84,8 @@ func New(config Config) *Writer {
 	})}
 }
 
-// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts the drop. Offer never blocks and
-// is safe to call from any goroutine.
+// Offer queues a start-up. If the queue has no room for the start-up (see queueSpare), Offer drops the start-up and
+// counts the drop. Offer never blocks and is safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
 		// The queue counts each item that it drops. A later record of this start-up replaces the dropped record.

@@ -43,7 +43,7 @@ type Reviewer struct {
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a rate limiter for each client. A review of an unknown token counts against the limit of the
-	// request's client. When the client's limit is used up, further reviews of the client count against a limit that
+	// request's client. When the client's limit is used up, further reviews for this client count against a limit that
 	// all clients share (unknownRate). So a scraper with a new token gets its reviews even if other clients send many
 	// tokens.
 	clients *peer.Latest[*rate.Limiter]

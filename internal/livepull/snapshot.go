@@ -94,7 +94,9 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.
-//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
+//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry. If the runtime is
+//     not downloading any of its blobs at this time, Records omits the download instead.
+//   - If a download can belong to a pull that has just ended, Records omits the download.
 //   - If the repository of a download is unknown, the download matches each pull in progress that has no other
 //     download. If no pull matches, but the download can belong to a pod that is starting or has just started, Records
 //     omits the download.

@@ -25,7 +25,7 @@ func (c candidate) name() string {
 	return c.timeline.Namespace + "/" + c.timeline.Name
 }
 
-// isWorkload excludes the pods that belong to the node: the pods of DaemonSets, and static pods.
+// isWorkload reports whether a pod is a workload pod: neither a pod of a DaemonSet nor a static pod.
 func isWorkload(t timeline.Timeline) bool {
 	return t.Owner.Kind != "DaemonSet" && t.Owner.Kind != "Node" && t.ReadAt.IsZero()
 }

@@ -48,8 +48,9 @@ func (h heldTaint) removedAt(f *fold) interval {
 	return exactly(f.now)
 }
 
-// addedAt returns the time from which the taint existed. For a taint of taintTable that cannot return, addedAt returns
-// the registration of the node, because no component adds such a taint later.
+// addedAt returns the time from which the taint existed. If the first known state has the taint, and taintTable lists
+// the taint as one that cannot return, addedAt returns the registration of the node, because no component adds such a
+// taint later.
 func (h heldTaint) addedAt(f *fold) interval {
 	switch {
 	case h.since > 0:

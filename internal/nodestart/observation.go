@@ -48,8 +48,8 @@ const NetworkUnavailable = "NetworkUnavailable"
 // Taint is a taint of the Node object.
 type Taint struct{ Key, Effect string }
 
-// EventsListed contains the kubelet's Events about its Node object. The list contains all Events that existed at
-// ArrivedAt.
+// EventsListed contains the kubelet's Events about its Node object. For each of the reasons below, the list contains
+// all Events that existed when the API server responded.
 type EventsListed struct {
 	ArrivedAt time.Time
 	Events    []Event

@@ -17,8 +17,8 @@ type taintRow struct {
 	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
 	// the node registered.
 	recurs bool
-	// decided is true if a user or a program decides how long the taint stays. While a taint with this field exists, no
-	// evidence shows that the taint will be removed, so the taint is not a start-up taint.
+	// decided is true if a user or a program decides how long the taint stays. While such a taint exists, no evidence
+	// shows that the taint will be removed, so the taint does not count as a start-up taint.
 	decided bool
 }
 

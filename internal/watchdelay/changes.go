@@ -10,10 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// changeKind lists the kinds of changes that the pod watch delivers.
+// changeKind is a kind of change that the pod watch delivers.
 type changeKind string
 
-// Values of the label change. For each change, the object contains a timestamp in whole seconds.
+// Values of the label "change". For each change, the object contains a timestamp in whole seconds.
 const (
 	// changeBound means that the pod was assigned to the node. The timestamp is the time of the binding. For a pod that
 	// was created with a node name, the timestamp is the creation time.
@@ -25,7 +25,7 @@ const (
 	changeDeleted changeKind = "deleted"
 )
 
-// allChanges returns all values of the label change.
+// allChanges returns all values of the label "change".
 func allChanges() []changeKind {
 	return []changeKind{changeBound, changeModified, changeDeleting, changeDeleted}
 }

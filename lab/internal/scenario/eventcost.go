@@ -112,8 +112,8 @@ func (k costKind) agentCount() int { return k.agents + max(k.counterparts, k.eve
 // Event of the namespace to the API server, and the API server decodes the Event before it applies the field selector.
 // So the cost of a bare Event watch that delivers nothing is the least possible cost of a program that keeps an Event
 // watch open while pods pull images. A bare Event watch with an agent's selector delivers the same Events as an agent's
-// watch on the namespace. Together with a bare pod watch, it is the least that an agent needs for a pod that pulls
-// images. The form "floor" measures as many of these pairs as agents.
+// watch on the namespace. A bare pod watch and such an Event watch together are the least that an agent needs for a pod
+// that pulls images. The form "floor" measures such pairs of watches, and the same number of agents.
 func costKinds(form string) ([]costKind, error) {
 	const pulling = 16 // number of agents, for pods that pull images at 2 starts per second
 	agents := func(earlier int) costKind {
@@ -278,8 +278,9 @@ func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration])
 }
 
 // judgeFloor requires, with 95 % confidence, that a bare Event watch costs something. If the measurement cannot show
-// this cost, the measurement does not work. The watches must also have received Events, or none if their selector
-// matches none. The parameter "delivered" is the number of bytes that the watches received.
+// this cost, the measurement does not work. If the watches' selector matches Events, the watches must also have
+// received Events. Otherwise, the watches must have received nothing. The parameter "delivered" is the number of bytes
+// that the watches received.
 func judgeFloor(v *Verdict, kind costKind, cost pairedDifferences[time.Duration], delivered int64) {
 	v.Compared += 2
 	if want := kind.selector != noEvent; (delivered > 0) != want {

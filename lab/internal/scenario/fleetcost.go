@@ -28,8 +28,8 @@ const (
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. The
 // scenario starts pods on 100 synthetic nodes. Each node with pods also has a watch like a kubelet's watch. A few of
-// the nodes with pods have a real agent. All other agents are replaced with bare watches that send the same request as
-// an agent's pod watch. Most bare watches (watches without an agent) are for nodes without pods: the API server must
+// the nodes with pods have a real agent. All other agents are replaced with bare watches (watches without an agent)
+// that send the same request as an agent's pod watch. Most bare watches are for nodes without pods: the API server must
 // keep these watches open, but has nothing to send. The scenario "event-cost" shows that a watch without an agent costs
 // the API server as much as an agent whose node already has all images. The scenario "fleet-cost" requires that an
 // agent and a watch without an agent receive almost the same number of bytes.
