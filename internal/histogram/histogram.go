@@ -1,4 +1,4 @@
-// Package histogram sets the common options of all histograms of the agent.
+// Package histogram sets the common options of the agent's histograms, except the histogram of probes.
 package histogram
 
 import (
