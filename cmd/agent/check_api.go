@@ -22,8 +22,8 @@ const skewLimit = 500 * time.Millisecond
 // absentNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
 const absentNode = "podlapse-check.invalid"
 
-// checkControlPlane tests whether the API server responds, whether the agent has exactly the required permissions, and
-// whether the clocks agree.
+// checkControlPlane tests whether the API server responds, whether the agent has the required permissions and cannot
+// read secrets, and whether the clocks agree.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
@@ -270,7 +270,7 @@ func (k controlPlane) checkSecrets() finding {
 	return f
 }
 
-// checkClocks computes the clock skew from Date headers, which the API server sent in its responses to the other tests.
+// checkClocks computes the clock skew from the Date headers in the API server's responses to the other tests.
 func (k controlPlane) checkClocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

@@ -26,11 +26,12 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 }
 
 // withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started.
-// While the runtime is connected, records do not need the Events Created and Started, because the runtime reports the
-// creation and the start of each container in nanoseconds.
+// While the runtime is connected, records do not need these two Events, because the runtime reports the creation and
+// the start of each container in nanoseconds.
 //
-// withoutStarts returns nil in two cases. If the runtime is nil, records need the Events Created and Started, because
-// these Events show when a container was created and started. With --events=cluster, life traces contain all Events.
+// withoutStarts returns nil if every watch must include these two Events. Without a runtime, records need the two
+// Events, because they show when a container was created and started. With --events=cluster, the traces of
+// --life-traces need the two Events, because these traces contain all Events.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

@@ -81,7 +81,8 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	program := cli.Program{Name: name, Commands: commands(name)}
 	if name == cli.PluginProgram {
 		for _, c := range commands(cli.AgentProgram) {
-			// The script of "podlapse-agent completion" does not complete the commands of the plugin.
+			// AgentOnly omits "completion", because the script of "podlapse-agent completion" does not complete the
+			// commands of the plugin.
 			isOwn := func(own cli.Command) bool { return own.Name == c.Name }
 			if !slices.ContainsFunc(program.Commands, isOwn) && c.Name != "completion" {
 				program.AgentOnly = append(program.AgentOnly, c.Name)

@@ -28,8 +28,8 @@ func tracesOf(c config) export.TraceOf {
 	return otlp.NewTraceOf(c.rolloutTraces)
 }
 
-// newTraces returns the sink of traces. Without an endpoint for traces, newTraces returns nil, and warns of flags that
-// have no effect. The caller cancels the context when the agent must stop.
+// newTraces returns the sink of traces. Without an endpoint for traces, newTraces returns nil, and warns about flags
+// that have no effect. The caller cancels the context when the agent must stop.
 func newTraces(ctx context.Context, d deps, handed *deliveries) (*otlp.Traces, error) {
 	c := d.config
 	if !c.otlp.Traces.On {

@@ -14,8 +14,8 @@ import (
 // livePullsFunc returns the image pulls in progress.
 type livePullsFunc func(context.Context) (livepull.Snapshot, error)
 
-// livePulls returns a livePullsFunc that combines the pulls that the kubelet requested with the runtime's downloads.
-// The argument "runtime" is nil with --cri-endpoint=off.
+// livePulls returns a livePullsFunc that combines two lists: the pulls that the kubelet requested, and the runtime's
+// downloads. The argument "runtime" is nil with --cri-endpoint=off.
 func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsFunc {
 	return func(ctx context.Context) (livepull.Snapshot, error) {
 		pulling, err := reconciler.Pulling(ctx)

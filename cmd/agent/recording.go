@@ -11,7 +11,8 @@ import (
 // partRecording is the name of the recording on the health board.
 const partRecording = "recording"
 
-// newRecorder returns the recorder of observations. newRecorder returns nil if no flag requests a recording.
+// newRecorder returns the recorder of observations. newRecorder returns nil if neither --record-observations nor
+// --debug-observations is set.
 func newRecorder(d deps, header recording.Header, before []timeline.Observation) (*recorder.Recorder, error) {
 	c := d.config
 	if c.recordObservations == "" && !c.debugObservations {

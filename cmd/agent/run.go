@@ -39,8 +39,8 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	return cli.ExitOK
 }
 
-// serve builds the parts of the agent, connects them, and returns after all parts have stopped. The argument "registry"
-// must not contain any metrics.
+// serve builds the parts of the agent and connects them. serve returns after all parts have stopped, or after the time
+// limits for stopping them. The argument "registry" must not contain any metrics.
 func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger,
 	records io.Writer) error {
 	d := newDeps(c, api, registry, logger)

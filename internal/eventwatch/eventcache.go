@@ -9,9 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the Events that a shared watch remembers. A node has at most a few hundred pods, and the kubelet creates
-// about ten Events of a few hundred bytes for each start-up. The limits allow a shared watch to remember the Events of
-// all pods that started in the last hour.
+// Limits on the Events that a shared watch remembers. The kubelet creates about ten Events of a few hundred bytes for
+// each start-up. So within the limits, a shared watch remembers the Events of about 100 start-ups.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10

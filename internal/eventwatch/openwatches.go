@@ -8,7 +8,7 @@ type openTimes struct {
 	closed time.Duration // total time for which the closed watches were open
 }
 
-// recordOpened records that the API server accepted the watch, and returns the current time.
+// recordOpened records that the watch has opened, and returns the current time.
 func (s *Source) recordOpened(w *watcher) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()

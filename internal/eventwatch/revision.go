@@ -114,8 +114,8 @@ func (s *Source) recordRevision(revision uint64) {
 }
 
 // PodStarting requests a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
-// the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does not
-// block. While no pods start, the agent takes no samples.
+// the pod watch delivers a new pod, because a later sample might be newer than the pod's first Events. PodStarting does
+// not block. While no pods start, the agent takes no samples.
 func (s *Source) PodStarting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,10 +127,10 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. If an earlier sample covers the new pod, urgent is false, and
-// the goroutine first waits for a random duration. The random wait spreads the load when the pods of a new DaemonSet
-// arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the pod's first
-// Events, so the goroutine does not wait. The caller must hold the lock of Source.
+// requestSample wakes the goroutine that takes samples. If an earlier sample is usable for the new pod, urgent is
+// false, and the goroutine first waits for a random duration. The random wait spreads the load when the pods of a new
+// DaemonSet arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the
+// pod's first Events, so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {
@@ -208,8 +208,8 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// storeSample stores a sample. If the sample failed, some watches begin without a sample: the watches of pods that no
-// earlier sample covers.
+// storeSample stores a sample. If the sample failed, some watches begin without a sample: the watches of pods for which
+// no earlier sample is usable.
 func (s *Source) storeSample(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,9 +50,10 @@ type Config struct {
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods. Source opens one watch for a single pod of a
-// namespace. For at least sharedFrom requested pods of a namespace, Source opens one shared watch, unless the namespace
-// has many Events about other pods (see crowdedSample and wideSample).
+// Source observes the kubelet's Events about the requested pods: the pods for which the caller has called Watch but not
+// yet Unwatch. Source opens one watch for a single pod of a namespace. For at least sharedFrom requested pods of a
+// namespace, Source opens one shared watch, unless the namespace has many Events about other pods (see crowdedSample
+// and wideSample).
 //
 // At most Limit watches are open, and further watches wait in a queue for a slot. While watches wait, each open watch
 // releases its slot after a limited time, its lease, and goes to the end of the queue. Until the watch opens again, the

@@ -150,7 +150,7 @@ func (s *Source) healthText() string {
 	return "watching"
 }
 
-// laterByWallClock returns the later of two times by the wall clock: the current time, and the time when the package
+// laterByWallClock returns the later of two times by the wall clock: the current time, and the time when package
 // reconcile requested the pod's Events. If the clock was set back after the request, the current time can be earlier
 // than the start of the pod. With the current time alone, the agent would then not detect that Events of the start-up
 // are missing.

@@ -84,7 +84,8 @@ func (w *watcher) selector(withoutStarts bool) string {
 	return fields.AndSelectors(terms...).String()
 }
 
-// linger returns how long the watch stays open while it serves no pod. The watch is not for a single pod.
+// linger returns how long a shared watch stays open while it serves no pod. The watch of a single pod ignores this
+// time.
 func (w *watcher) linger() time.Duration {
 	if w.namespace == "" {
 		return clusterLinger

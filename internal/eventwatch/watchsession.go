@@ -45,7 +45,7 @@ type member struct {
 	complete bool
 }
 
-// beginSession returns the session of a watch that the API server accepted, with the pods that the watch serves now.
+// beginSession returns the session of a watch that has just opened, with the pods that the watch serves now.
 func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) *watchSession {
 	r := &watchSession{
 		source: s, watcher: w, from: from, openedAt: s.recordOpened(w), proof: newProof(from.revision),

@@ -182,7 +182,7 @@ type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"` // time from StartAt to EndAt
-	// Bytes is the size of the layers in the registry, without the layers whose bytes count for another pod's pull.
+	// Bytes is the compressed size of the pull's layers, without the layers whose bytes count for another pod's pull.
 	Bytes int64 `json:"bytes"`
 	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived before the pull, or
 	// might belong to another pull.

@@ -27,8 +27,8 @@ type StopRecord struct {
 	Kind      timeline.ContainerKind `json:"kind"`
 	How       timeline.StopKind      `json:"how"`
 	StoppedAt Instant                `json:"stopped_at,omitzero"`
-	// Used is the time from the kubelet's pickup of the deletion until the container stopped. Error is the error bound
-	// of Used. Used and Error are nil if unknown, or if the container stopped long after its grace period.
+	// Used is the time from the kubelet's pickup of the deletion request until the container stopped. Error is the
+	// error bound of Used. Used and Error are nil if unknown, or if the container stopped long after its grace period.
 	Used        *Seconds          `json:"grace_used_seconds,omitempty"`
 	Error       *Seconds          `json:"error_seconds,omitempty"`
 	ExitCode    *int              `json:"exit_code,omitempty"`

@@ -27,13 +27,14 @@ type WhatIfRecord struct {
 	// TotalLeast is the shortest predicted duration of the start-up after the change, and TotalMost is the longest one.
 	TotalLeast Seconds `json:"total_least_seconds"`
 	TotalMost  Seconds `json:"total_most_seconds"`
-	// Gain is the estimate of the saved time: the length of the steps that the change removes, limited to the range
-	// from GainLeast to GainMost. Gain is absent if the saved time depends on chance, as with a shorter probe period.
+	// Gain is the estimate of the saved time, limited to the range from GainLeast to GainMost. The estimate is the
+	// length of the steps that the change removes. For WhatIfParallelPulls, the estimate is the midpoint between the
+	// best case and the worst case. Gain is absent if the saved time depends on chance, as with a shorter probe period.
 	Gain Seconds `json:"gain_seconds,omitempty"`
 	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainMost is at most the
 	// duration of the start-up. GainLeast is negative if the start-up can also take longer, for example because a probe
-	// happens at a different time. For a shorter probe period, GainMost includes only the time saved for this probe,
-	// although other steps can also become faster by chance.
+	// happens at a different time. For a shorter probe period, GainMost includes only the time that the change saves in
+	// the wait for this probe, although other steps can also become faster by chance.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }

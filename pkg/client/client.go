@@ -38,7 +38,7 @@ type Client struct {
 // Refusal is an error response.
 type Refusal struct {
 	Status int    // HTTP status code
-	Word   string // the kind of error as one word; empty if neither an agent nor the API server responded
+	Word   string // the kind of error as one word; empty if the response does not contain the kind
 	Reason string // one sentence for people
 	// Scheme is the authentication scheme that the server requires: SchemeBearer, SchemeBasic, or another scheme.
 	// Scheme is empty if the server requires no authentication.

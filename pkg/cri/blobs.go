@@ -22,7 +22,7 @@ var (
 	errCorrupt  = errors.New("the content does not match the digest")
 )
 
-// blobInfo queries containerd's content store. blobInfo returns codes.NotFound if the blob is absent or
+// blobInfo queries containerd's content store. blobInfo returns an error with codes.NotFound if the blob is absent or
 // incomplete.
 func (c *client) blobInfo(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	response, err := callRuntime(inNamespace(ctx), c, "get blob from containerd", c.content.Info,

@@ -77,7 +77,7 @@ func (s *storeSet) describeLimits() string {
 	return strings.Join(costs, "; ")
 }
 
-// sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
+// sandboxStamps holds the timestamps of one sandbox from containerd's stores.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
 	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image's pull; zero without a pull

@@ -38,7 +38,8 @@ func storesSandboxContainers(version string) bool {
 //     updated_at are also equal in an experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES), because this mode
 //     runs the steps in another order.
 //
-// If updated_at is not the end of the network setup, stampFromContainer sets only CreatedAt.
+// If updated_at is not the end of the network setup, stampFromContainer sets no timestamp, so the sandbox keeps only
+// its CreatedAt from CRI.
 func (a *responder) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is an optional feature of the runtime. If the runtime lacks the feature, timelines are less precise.
-// degradable is safe for concurrent use as soon as the method "initialize" has returned.
+// degradable is an optional feature of the runtime: one of containerd's stores. If the runtime lacks the feature,
+// timelines are less precise. degradable is safe for concurrent use as soon as the method "initialize" has returned.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store

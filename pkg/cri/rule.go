@@ -13,9 +13,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule permits only the requests that the agent sends to a method. Without rules, an attacker who controls the agent
-// could set the field "verbose" to read the environment of containers, or could read files in the images of other
-// tenants.
+// rule permits only the requests that the agent sends to a method. The runtime proxy applies the same rules. Without
+// rules in the proxy, an attacker who controls the agent could set the field "verbose" to read the environment of
+// containers, or could read files in the images of other tenants.
 type rule struct {
 	request  proto.Message
 	fields   []string                   // fields that a request can set; nested fields include their path

@@ -16,8 +16,8 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // The time from the request for a sandbox to the creation of its container is usually shorter than shortStart, unless
-// the runtime pulls the sandbox image. If a sandbox started within shortStart, and the sandbox image is known to have
-// been on the node, the agent does not query the runtime's images.
+// the runtime pulls the sandbox image. If this time is shorter than shortStart, and the agent knows that the sandbox
+// image was on the node before the request, the agent does not query the runtime's images.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.

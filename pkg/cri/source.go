@@ -25,8 +25,8 @@ const (
 	maxStatuses    = 4096 // cached container statuses; the agent queries a status again if the cache dropped it
 )
 
-// connectRetries is the back-off between connection attempts. The back-off limits two values: the load while the
-// runtime is absent, and the delay until the agent detects that the runtime is back.
+// connectRetries is the back-off between connection attempts, and between attempts of one request. The back-off limits
+// two values: the load while the runtime is absent, and the delay until the agent detects that the runtime is back.
 var connectRetries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.

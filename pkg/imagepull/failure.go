@@ -36,8 +36,8 @@ const (
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
-// Counted returns the reason that metrics and the API show for a failed pull. Tenants can create Events, so Events
-// alone do not prove that a registry failed.
+// Counted returns the reason under which metrics and the API's list of registries count a failed pull. Tenants can
+// create Events, so Events alone do not prove that a registry failed.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -52,10 +52,11 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 // the runtime (gRPC over a Unix socket) come first, because they resemble the errors of a registry that closes the
 // connection.
 //
-// If the runtime responds that a pull was canceled, the pull made no progress: containerd and CRI-O cancel pulls for
-// this reason (image_pull_progress_timeout). If the kubelet has stopped waiting, or if the runtime is stopping, the
-// kubelet does not receive the runtime's response. If the kubelet cancels a pull, the error contains only the
-// cancellation (gRPC, status.FromContextError).
+// The words "context canceled" stand for two different failures. If the runtime responds that a pull was canceled, the
+// failure is FailureTimeout: containerd and CRI-O cancel a pull that makes no progress (image_pull_progress_timeout).
+// The response of the runtime cannot mean another cancellation: if the kubelet has stopped waiting, or if the runtime
+// is stopping, the kubelet does not receive the response. If the kubelet cancels a pull, the failure is
+// FailureCancelled, and the error contains only the cancellation (gRPC, status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string

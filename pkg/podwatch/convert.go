@@ -74,8 +74,8 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	return converted
 }
 
-// isFromClaim reports whether a PersistentVolumeClaim provides a volume. Kubernetes creates a claim for an ephemeral
-// volume.
+// isFromClaim reports whether a PersistentVolumeClaim provides a volume. Kubernetes creates a claim for each generic
+// ephemeral volume.
 func isFromClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
 // isRemote reports whether a volume needs a component other than the kubelet and the container runtime. The kubelet

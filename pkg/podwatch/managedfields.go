@@ -42,8 +42,8 @@ func latestStatusChange(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 
 // unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or zero if
 // no scheduler changed the condition. When a scheduler binds the pod, the API server sets PodScheduled to true without
-// an entry in the managed fields (registry/core/pod/storage). So an entry in the managed fields proves that a scheduler
-// had set PodScheduled to false.
+// an entry in the managed fields (registry/core/pod/storage). So an entry with the reason of PodScheduled proves that a
+// scheduler had set PodScheduled to false.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]
