@@ -74,8 +74,8 @@ func endAtOnce(program string, giveBack func()) {
 	os.Exit(cli.ExitFailed)
 }
 
-// runAs runs the program under the given name. runAs returns the exit code after all parts of the program have
-// stopped.
+// runAs runs the program under the given name. runAs returns the exit code after all parts of the program have stopped,
+// or have not stopped within their time limits.
 func runAs(ctx context.Context, name string, args []string, getenv func(string) string,
 	stdout, stderr io.Writer) int {
 	program := cli.Program{Name: name, Commands: commands(name)}

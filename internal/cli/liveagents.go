@@ -90,7 +90,8 @@ func newLiveAgents(a agentQuery, c topConfig) *liveAgents {
 	}
 }
 
-// look runs the first search for agents and opens streams to the agents that it finds.
+// look runs the first search for agents and opens streams to the agents that it finds. If the search finds too many
+// agents, the command polls the agents instead.
 func (l *liveAgents) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()

@@ -1,5 +1,5 @@
-// Package feature defines how a removable feature connects to the agent. A removable feature consists of one directory
-// and of one line in cmd/agent/compat.go. Package feature does not import any feature.
+// Package feature defines how a removable feature connects to the agent. A removable feature consists of one directory,
+// and of one import and one line in cmd/agent/compat.go. Package feature does not import any feature.
 package feature
 
 import (

@@ -111,7 +111,8 @@ func (s *Server) respondList(w http.ResponseWriter, q query, limit, from string)
 	_ = json.NewEncoder(w).Encode(response)
 }
 
-// watch sends every change. If the request has no version, watch first sends the existing objects.
+// watch sends every change. If the request has no version or the version 0, or asks for the initial events, watch first
+// sends the existing objects.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object
