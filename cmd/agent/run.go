@@ -24,6 +24,7 @@ func runAgent(ctx context.Context, call cli.Call) int {
 		return call.FailUsage(err)
 	}
 	sampleAllocations(c)
+	avoidHugePages()
 	limitMemory(call.Getenv, os.DirFS("/"))
 	api, err := newAPIServer(c)
 	if err != nil {
