@@ -21,7 +21,7 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 			"viewers that missed too many changes."),
 		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected because they "+
 			"did not read the stream of the agent's API."),
-		refused: counter("podlapse_stream_refused_total", "Requests that the agent refused for the stream of "+
-			"its API, because too many viewers were connected, in total or from one address."),
+		refused: counter("podlapse_stream_refused_total", "Requests for the stream of the agent's API that "+
+			"the agent refused, because too many viewers were connected, in total or from one address."),
 	}
 }

@@ -64,7 +64,7 @@ func cutLine(file *os.File) (int64, error) {
 func measure(file *os.File) (whole, size int64, err error) {
 	info, err := file.Stat()
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the status of the file: %w", err)
+		return 0, 0, fmt.Errorf("read the size of the file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
 		return 0, 0, errors.New("the path is not a regular file: choose another file")

@@ -9,7 +9,7 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
 		Help: "Items that each sink delivered. sink=\"records\": start-ups that the agent wrote to standard output, " +
-			"including partial start-ups. sink=\"recording\": observations that the agent wrote to the recording, " +
+			"including partial records. sink=\"recording\": observations that the agent wrote to the recording, " +
 			"or to memory if --record-observations is not set. sink=\"otlp\": start-ups whose traces the OTLP " +
 			"endpoint accepted.",
 		ConstLabels: label,

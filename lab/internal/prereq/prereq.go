@@ -88,7 +88,7 @@ func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement
 		return fmt.Errorf("%w; apt-get failed to install these packages (%w):\n%s", describe(missing), err, out)
 	}
 	if still := absent(missing); len(still) > 0 {
-		return fmt.Errorf("%w; apt-get reported success, but these packages are still missing", describe(still))
+		return fmt.Errorf("%w: these packages are still missing, although apt-get reported success", describe(still))
 	}
 	return nil
 }

@@ -154,9 +154,12 @@ func (g scaledWorkload) addCold(ctx context.Context, from, count int, image stri
 			return nil, err
 		}
 		mine := bench.Of(attempts, pod, mainName)
-		if len(mine) != 1 || mine[0].BlobBytes < int64(size) {
-			return nil, fmt.Errorf("pod %s pulled its image in %d attempts, want one attempt with the entire image",
-				pod, len(mine))
+		if len(mine) != 1 {
+			return nil, fmt.Errorf("pod %s pulled its image in %d attempts, want 1", pod, len(mine))
+		}
+		if mine[0].BlobBytes < int64(size) {
+			return nil, fmt.Errorf("pod %s downloaded %d bytes of its image, want at least %d", pod,
+				mine[0].BlobBytes, size)
 		}
 		lengths = append(lengths, mine[0].RegistryTime.Length())
 	}
