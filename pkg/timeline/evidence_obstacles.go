@@ -251,8 +251,8 @@ func (f *fold) firstSignOfSandbox() instant {
 	return first
 }
 
-// retryDue returns the latest time at which the kubelet retries after the last known obstacle, or maxInstant if unknown.
-// If the retry meets another obstacle, the kubelet requests the sandbox later.
+// retryDue returns the latest time at which the kubelet retries after the last known obstacle. If this time is unknown,
+// retryDue returns maxInstant. If the retry meets another obstacle, the kubelet requests the sandbox later.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

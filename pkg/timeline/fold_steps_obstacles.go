@@ -121,9 +121,11 @@ func stepWith(key milestoneKey, phases []Phase) step {
 // uniquePhases returns each phase of the lists once, in the order of the lists.
 func uniquePhases(lists ...[]Phase) []Phase {
 	var all []Phase
-	for _, p := range slices.Concat(lists...) {
-		if !slices.Contains(all, p) {
-			all = append(all, p)
+	for _, list := range lists {
+		for _, p := range list {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
 		}
 	}
 	return all

@@ -157,12 +157,10 @@ func (p Phase) IsGroup() bool {
 
 func (p Phase) isUnattributed() bool { return p == PhaseUnattributed }
 
-// groups returns the group phases other than PhaseUnattributed, and the phases of each group.
-func groups() []phaseGroup {
-	return []phaseGroup{
-		{PhaseSandboxSetup, []Phase{PhaseVolumes, PhaseDevice, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}},
-		{PhaseImagePull, []Phase{PhasePull, PhaseUnpack}},
-	}
+// phaseGroups lists the group phases other than PhaseUnattributed, and the phases of each group.
+var phaseGroups = [...]phaseGroup{
+	{PhaseSandboxSetup, []Phase{PhaseVolumes, PhaseDevice, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}},
+	{PhaseImagePull, []Phase{PhasePull, PhaseUnpack}},
 }
 
 type phaseGroup struct {
@@ -173,7 +171,7 @@ type phaseGroup struct {
 // groupOf returns the group phase that contains all given phases. If no group contains all given phases, groupOf
 // returns PhaseUnattributed.
 func groupOf(phases []Phase) Phase {
-	for _, g := range groups() {
+	for _, g := range phaseGroups {
 		if !slices.ContainsFunc(phases, func(p Phase) bool { return !slices.Contains(g.members, p) }) {
 			return g.name
 		}
@@ -184,9 +182,9 @@ func groupOf(phases []Phase) Phase {
 // MembersOf returns the phases that a group phase stands for. The result is empty for PhaseUnattributed, and for a
 // phase that is not a group.
 func MembersOf(p Phase) []Phase {
-	for _, g := range groups() {
+	for _, g := range phaseGroups {
 		if g.name == p {
-			return g.members
+			return slices.Clone(g.members)
 		}
 	}
 	return nil
