@@ -173,8 +173,8 @@ func (r *watchSession) updateMembers() {
 }
 
 // reportOrAddOwnWatches runs when a watch has delivered all existing Events, and again after each change of the served
-// pods or of their own watches. For each pod of which no Events are missing, reportOrAddOwnWatches reports
-// EventsWatched. If only the position of a pod is unknown and a sample will provide the position (Source.awaitsSample),
+// pods or of their own watches. If no Events of a pod are missing, reportOrAddOwnWatches reports EventsWatched for the
+// pod. If only the position of a pod is unknown and a sample will provide the position (Source.awaitsSample),
 // the pod waits for the sample. Every other pod gets its own watch.
 func (r *watchSession) reportOrAddOwnWatches() {
 	for _, m := range r.members {

@@ -86,7 +86,7 @@ func (t *Table) widths() []int {
 }
 
 // fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. If no column can
-// become shorter, fit drops the last optional column and begins again. If there is no optional column left to drop, the
+// become shorter, fit drops the last optional column and begins again. Without optional columns, the
 // rows stay wider than the page. fit returns the widths of the columns.
 func (t *Table) fit(cells int) []int {
 	for {
