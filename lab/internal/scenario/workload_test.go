@@ -70,6 +70,6 @@ func TestClearlySlower(t *testing.T) {
 	}
 	unready := func(string) bench.Arrival { return bench.Arrival{CreatedAt: start()} }
 	if _, err := clearlySlower(unready, []string{"a"}, []string{"b"}); err == nil {
-		t.Error("a pod without a readiness is no error")
+		t.Error("got no error for pods that never became ready")
 	}
 }
