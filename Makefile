@@ -1,11 +1,12 @@
 # `make up` runs podlapse on a real node, `make test` runs all tests, and `make help` lists the targets.
 
-# `make matrix` writes its results into the repository. They do not change the agent, so they do not make it "dirty".
+# `make matrix` writes its results into the repository. These results do not change the agent, so VERSION
+# ignores them when it adds "-dirty".
 VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo unknown)$(shell git status --porcelain \
 	--untracked-files=no -- . ':!docs/compatibility.md' ':!lab/compatibility' 2>/dev/null | grep -q . && echo -dirty)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-# Make builds the agent, the lab and the node's programs with the same flags, so that these builds share compiled
-# packages. The compiler omits the debugging information, because the linker would strip it later.
+# The builds of the agent, of the lab and of the node's programs use the same flags. So they share compiled packages in
+# Go's build cache. The compiler omits the debugging information, because the linker would remove it later.
 GOBUILD := -trimpath -gcflags=all=-dwarf=false
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 AGENT   := bin/podlapse-agent
@@ -17,42 +18,44 @@ ARCHIVE := bin/podlapse-image.tar
 LOCAL_ARCHIVE := bin/podlapse-image-local.tar
 # The race detector needs a C compiler.
 RACE    := $(if $(shell command -v gcc),-race)
-# A real node needs Linux and root.
+# The tests on a real node need Linux and root.
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
-# The number of inputs that `make fuzz` gives to each fuzz target. FUZZTIME is a number of inputs and not a duration.
+# By default, `make fuzz` gives 10000 inputs to each fuzz target. The default is a number of inputs and not a duration.
 # Before Go 1.27, a fuzz run with a duration can fail at its end with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
-# scenarios run the agent as a process. So the lab replaces the DaemonSet with the process only once.
+# scenarios run the agent as a process. In this order, the lab replaces the DaemonSet with the process only once.
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# $(call CHOICE,NUMBER) is a number from 1 to NUMBER, which the number of commits and the day of the year determine.
+# $(call CHOICE,NUMBER) is a number from 1 to NUMBER. It depends on the number of commits and on the day of
+# the year.
 CHOICE = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
 # Each run of `make test` runs only one of these groups of scenarios, so that `make test` takes less time.
 # `make test-long` runs all groups. A plus sign separates the scenarios of a group.
 ROTATION := alerts stream-truth+prometheus restart+documentation unpack+node-health+probes+annotations \
 	rollout+otlp+termination+rollout-trace+life-trace+node-impersonation
 ROTATED  := $(subst +, ,$(ROTATION))
-# The group of scenarios of this run, and the scenarios of all other groups, which this run skips.
+# CHOSEN_GROUP contains the scenarios of the group that this run chooses. SKIPPED contains the scenarios of all other
+# groups.
 CHOSEN_GROUP = $(subst +, ,$(word $(call CHOICE,$(words $(ROTATION))),$(ROTATION)))
 SKIPPED      = $(filter-out $(CHOSEN_GROUP),$(ROTATED))
 # The scenario what-if tries several changes to a pod. PODLAPSE_WHAT_IF_PODS is the number of pods for each change. The
 # default is 1 in `make test`, and 20 in `make test-long` and `make scenario`. For the changes readiness_period and
-# config_present, the scenario uses at least four pods, because four pods that start at the same time take no longer
-# than one pod.
+# config_present, the scenario uses at least four pods. These pods start at the same time, so they take no longer than
+# one pod.
 node-test: export PODLAPSE_WHAT_IF_PODS ?= 1
 
-# The tools of `make check`. Make stores the built tools outside the repository, and builds a tool again only if the
-# tool's version or Go's version has changed.
+# The tools of `make check`. Make stores the built tools outside the repository. If neither the version of a tool nor
+# the version of Go has changed, Make does not build the tool again.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.9.0
 TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell go env GOVERSION)
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
-# The variable STACK selects the stack of the node, for example `make up STACK=containerd-1.7`. `make stacks` lists the
-# stacks.
+# A stack is a combination of program versions and settings for the node. The variable STACK selects a stack, for
+# example `make up STACK=containerd-1.7`. `make stacks` lists the stacks.
 ifneq ($(STACK),)
 export PODLAPSE_STACK := $(STACK)
 endif
@@ -81,16 +84,16 @@ FORCE:
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
-# Make compiles the lab and the agent during the downloads. After the downloads, Make builds the image while the lab
-# builds the node's programs.
+# `make up` compiles the lab and the agent while it downloads the modules. After the downloads, it builds the image. At
+# the same time, the lab builds the programs of the node, such as containerd.
 up: ## Start a node with the agent and a sample workload (needs root on Linux).
 	@$(MAKE) --no-print-directory prefetch & downloads=$$!; trap 'kill $$downloads 2>/dev/null' EXIT; \
 	$(MAKE) --no-print-directory lab build && wait $$downloads
 	@$(LAB) build & tools=$$!; trap 'kill $$tools 2>/dev/null' EXIT; $(MAKE) --no-print-directory $(LOCAL_ARCHIVE) && wait $$tools
 	$(LAB) up --agent $(AGENT) --image $(LOCAL_ARCHIVE) --sample
 
-# `go list` downloads exactly the modules that the build needs. If a download fails, the build step that needs the
-# module reports the error.
+# `go list` downloads exactly the modules that the build needs. If a download fails, `make prefetch` ignores the
+# error. The build step that needs the module reports it later.
 prefetch: ## Download the modules of the node's programs, and install buildah for the image.
 	@command -v buildah >/dev/null || ./image.sh prepare >/dev/null 2>&1 || true
 	@[ -n "$(STACK)" ] || for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
@@ -134,7 +137,7 @@ matrix: build lab $(LOCAL_ARCHIVE) ## Run the scenarios of docs/compatibility.md
 	@status=0; $(LAB) matrix --agent $(AGENT) --image $(LOCAL_ARCHIVE) --results lab/compatibility || status=1; \
 	(cd lab && go test ./internal/matrix -run TestPageAgreesWithResults -update) && exit $$status
 
-# `make test` does not include `make check`, because the first `make check` downloads and builds its tools.
+# `make test` does not run `make check`, because the first run of `make check` must download and build its tools.
 test: vet unit fuzz image-test page-test node-test stack-test ## Run all tests, as continuous integration does.
 
 test-long: build lab $(if $(NODE),$(ARCHIVE)) ## Run the slow scenarios: those that `make test` rotates, the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert, 100 predictions.
@@ -180,8 +183,9 @@ $(GOVULNCHECK):
 	GOBIN=$(@D) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 # The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes to files
-# outside the module. Some packages and their tests use only one goroutine, and the race detector makes these tests five
-# times slower.
+# outside the module. So the lab's tests run with -count=1. The packages in ONE_GOROUTINE and ONE_GOROUTINE_LAB, and
+# their tests, use only one goroutine. The race detector would make these tests five times slower, so they run without
+# it.
 ONE_GOROUTINE     := ./pkg/timeline ./internal/whatif
 ONE_GOROUTINE_LAB := ./internal/manifests ./internal/monitoring
 unit: ## Run the tests that need no node.
@@ -190,7 +194,7 @@ unit: ## Run the tests that need no node.
 	cd lab && go test -count=1 $(RACE) $$(go list ./... | grep -v $(ONE_GOROUTINE_LAB:./%=-e /%$$))
 	cd lab && go test -count=1 $(ONE_GOROUTINE_LAB)
 
-# Linking a test program takes as long as running it, so make builds each test program only once.
+# Linking a test program takes as long as running it, so Make builds each test program once and runs it N times.
 stress-tests: ## Run the tests that need no node N=10 times, each program on one thread, in random order, while each core also runs two busy loops.
 	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
 	for module in lab .; do \
@@ -242,7 +246,8 @@ else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
-# Each run of `make test` also tries one other stack, so that every stack is tested from time to time.
+# Each run of `make test` also runs a few scenarios on one other stack. The choice of the stack changes, so that every
+# stack is tested from time to time.
 STACKS := certificates cgroup2 coldpause containerd-1.7 eks gke k8s-1.34 mirror stargz
 NEXT_STACK = $(word $(call CHOICE,$(words $(STACKS))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.

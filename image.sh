@@ -2,9 +2,9 @@
 # `image.sh NAME:TAG VERSION REVISION ARCHIVE` builds the image as an OCI archive.
 # `image.sh prepare` installs buildah if buildah is missing, and does not build an image.
 #   PLATFORMS          platforms to build; default: linux/amd64,linux/arm64.
-#   GO_IMAGE           image with Go for the build; default: an image that the script makes from the installed
-#                      Go, or the image in the Dockerfile if Go is not installed.
-#   SOURCE_DATE_EPOCH  timestamp of all files in the image; default: the time of the commit.
+#   GO_IMAGE           base image with Go for the build; default: an image that the script makes from the installed
+#                      Go. If Go is not installed, the default is the image in the Dockerfile.
+#   SOURCE_DATE_EPOCH  timestamp of all files in the image; default: the time of the last commit.
 # The script prints the digest last. The same sources, Go version, certificates and arguments give the same digest.
 set -euo pipefail
 [ $# = 4 ] || [ "$*" = prepare ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
@@ -26,8 +26,8 @@ scratch=$(mktemp -d)
 image() { command buildah --root "$scratch/root" --runroot "$scratch/run" "$@"; }
 clean() {
 	image rm --all >/dev/null 2>&1 || true
-	# Without root, buildah's files belong to users of its user namespace. Only root in buildah's user namespace can
-	# remove these files.
+	# If the script runs without root, buildah creates a user namespace, and its files belong to users of this namespace.
+	# Only root in this namespace can remove the files.
 	if [ "$(id -u)" = 0 ]; then rm -rf "$scratch"; else buildah unshare rm -rf "$scratch"; fi
 }
 trap clean EXIT
@@ -39,7 +39,8 @@ arguments=()
 if [ -n "${GO_IMAGE:-}" ]; then
 	arguments+=(--build-arg GO_IMAGE="$GO_IMAGE")
 elif command -v go >/dev/null; then
-	# The Dockerfile needs only Go, a shell and certificates from its base image. Go is mounted, not copied.
+	# The Dockerfile needs only Go, a shell and certificates from its base image. The build mounts Go and does
+	# not copy it.
 	mkdir -p "$scratch/go/tmp"
 	# shellcheck disable=SC2046 # a word for each library
 	cp --parents --dereference /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') /etc/ssl/certs/ca-certificates.crt "$scratch/go"
@@ -56,8 +57,8 @@ if command -v go >/dev/null; then
 	arguments+=(--volume "$(go env GOMODCACHE):/go/pkg/mod" --volume "$(go env GOCACHE):/root/.cache/go-build")
 fi
 
-# Build one platform after the other. For concurrent builds, buildah lists the platforms in the order in which the
-# builds end.
+# Build one platform after the other, so that the order of the platforms in the image is always the same. After
+# concurrent builds, buildah lists the platform whose build ended first as the first platform.
 platforms=${PLATFORMS:-linux/amd64,linux/arm64}
 for platform in ${platforms//,/ }; do
 	image build --manifest "$name" --platform "$platform" --format oci \

@@ -3,8 +3,8 @@ package docs
 
 import _ "embed"
 
-// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server; this document refers to RecordsSchema by a relative
-// path.
+// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server. The document contains relative links to the file of
+// RecordsSchema.
 //
 //go:embed openapi.json
 var OpenAPI []byte

@@ -11,8 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// apiServer holds the agent's connection to the API server, the estimate of the server's clock, and the request
-// counters.
+// apiServer holds the clients for the API server, the estimate of the API server's clock, and the request counters.
 type apiServer struct {
 	config  *rest.Config
 	pods    rest.Interface // client that reads pods; impersonates the node if --impersonate-node is set

@@ -22,10 +22,10 @@ const historyPods = 1000
 type servedData struct {
 	startedAt api.Instant
 	history   *history.History
-	tally     *tally.Tally // nil if the history is off or too small
+	tally     *tally.Tally // nil if --history-limit is 0 or too small for the sums
 	live      *live.Hub
 	pulls     livePullsFunc
-	// writePods is nil if the agent keeps no pod objects: see web.API.
+	// writePods becomes web.API.Objects. If the agent keeps no pod objects, writePods is nil.
 	writePods func(w io.Writer, want func(namespace, name, labels string) bool) error
 	// nodeStartUp is nil if the agent does not follow the start-up of its node.
 	nodeStartUp func() (api.NodeStartUpRecord, bool)
@@ -53,14 +53,15 @@ func newServedData(d deps, k *core) *servedData {
 	return s
 }
 
-// addSettled adds a start-up to the sums for the report. The sums and the history of deleted pods share one memory
-// limit.
+// addSettled adds a start-up to the hourly sums for the command `kubectl podlapse report`. The sums and the history of
+// deleted pods share one memory limit, so addSettled also trims the history.
 func (s *servedData) addSettled(t timeline.Timeline) {
 	s.tally.Add(t)
 	s.history.Trim()
 }
 
-// The history must contain a deleted pod before the stream reports the deletion.
+// addForgotten handles the deletion of a pod. When the stream reports the deletion, the history must already contain
+// the pod.
 func (s *servedData) addForgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)

@@ -15,15 +15,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is the largest clock skew that the command `check` accepts. The first phases of a start-up combine
-// timestamps of two clocks: the control plane's and the node's.
+// skewLimit is the largest clock skew that the command `check` accepts. The first phases of a start-up use timestamps
+// of two clocks: the control plane's clock and the node's clock.
 const skewLimit = 500 * time.Millisecond
 
-// absentNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
+// absentNode is a node name that cannot exist, because RFC 6761 reserves the domain "invalid".
 const absentNode = "podlapse-check.invalid"
 
-// checkControlPlane tests whether the API server responds, whether the agent has the required permissions and cannot
-// read secrets, and whether the clocks agree.
+// checkControlPlane tests the API server's response, the agent's permissions, and the clock skew. The agent must have
+// the required permissions, and must not be able to read secrets.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
@@ -138,9 +138,8 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// checkLimit reports how the agent's access to pods is limited: by plain RBAC or by node impersonation. With node
-// impersonation, the API server must refuse each request that checkLimit sends, because the agent must not read the
-// requested objects.
+// checkLimit reports what limits the agent's access to pods: plain RBAC or node impersonation. With node impersonation,
+// checkLimit requests objects that the agent must not read. The API server must refuse each of these requests.
 func (k controlPlane) checkLimit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -184,8 +183,8 @@ func (k controlPlane) nodeImpersonationLimit() finding {
 	return f
 }
 
-// permissionUnknown reports whether a request failed for a reason other than a denied permission. If the result is
-// true, the agent does not know whether it has the permission.
+// permissionUnknown returns true if a request failed, but not because of a denied permission. The agent then does not
+// know whether it has the permission.
 func permissionUnknown(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) checkEvents() finding {
@@ -233,10 +232,10 @@ func (k controlPlane) webAuth() finding {
 		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
-// action is a verb on a resource, as in a rule of RBAC.
+// action is a verb and a resource of an RBAC rule, for example the verb "list" and the resource "pods".
 type action struct{ verb, group, resource string }
 
-// checkPermissions tests whether the agent's own identity has all needed permissions.
+// checkPermissions tests whether the agent's own identity has the permission for every action in the argument "needed".
 func (k controlPlane) checkPermissions(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(k.ctx, a)
@@ -270,7 +269,8 @@ func (k controlPlane) checkSecrets() finding {
 	return f
 }
 
-// checkClocks computes the clock skew from the Date headers in the API server's responses to the other tests.
+// checkClocks computes the clock skew. During the other tests, the API server has sent its time in the header Date of
+// its responses.
 func (k controlPlane) checkClocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

@@ -32,9 +32,9 @@ func checkRuntime(ctx context.Context, c config) finding {
 	return f
 }
 
-// runtimeRemedy reads the text of the error, because gRPC keeps only the text of a connection error. A runtime that
-// accepts connections but does not respond produces various error texts. runtimeRemedy treats every unknown text as the
-// error of a runtime that does not respond.
+// runtimeRemedy returns the remedy for a failed test of the container runtime. runtimeRemedy searches the text of the
+// error, because gRPC keeps only the text of a connection error. If a runtime accepts connections but does not respond,
+// the error texts vary. So if the text is unknown, runtimeRemedy assumes that the runtime does not respond.
 func runtimeRemedy(reason string) string {
 	switch {
 	case strings.Contains(reason, "dial unix "+proxySocket+":"):

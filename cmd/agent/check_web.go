@@ -33,9 +33,9 @@ func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// who describes the clients with read access. If the argument "names" is true, the result describes the clients that
-// can read pod names (API, page and stream). If the argument "names" is false, the result describes the clients that
-// can read metrics.
+// The method "who" returns a text that describes the clients with read access. If the argument "names" is true, the
+// text describes the clients that can read pod names (API, page and stream). If the argument "names" is false, the text
+// describes the clients that can read metrics.
 func (c config) who(names bool) string {
 	readers := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/watchdelay"
 )
 
-// Only this file imports the compatibility features. Only users of an earlier tool need the compatibility features. To
-// remove a compatibility feature, delete its directory, and delete its import and its line in this file. The table
+// Only users of an earlier tool need the compatibility features. Only this file imports the compatibility features. To
+// remove a compatibility feature, delete its directory. Then delete its import and its line in this file. The table
 // "Core and compatibility" in docs/architecture.md lists the compatibility features.
 
 func (c *config) compatibility() []feature.Feature {

@@ -45,7 +45,7 @@ type config struct {
 
 	termination   bool // follow pods from the deletion request until their objects are removed
 	rolloutTraces bool // send the pods of a rollout as one trace
-	lifeTraces    bool // add later container runs and Events to the trace of a start-up
+	lifeTraces    bool // continue the trace of a start-up with later container runs and Events
 
 	stateDir string // directory of the state file; empty means no state file
 
@@ -190,7 +190,8 @@ func (c *config) recordsFlag() flags.Flag {
 	}
 }
 
-// partialSwitch requires that the table lists the flag --records before --records-partial.
+// partialSwitch returns the flag --records-partial. The table must list --records before this flag, because the
+// validation of this flag uses the value of --records.
 func (c *config) partialSwitch() flags.Flag {
 	choices := recordChoices()
 	needed := "requires --records=" + flags.OneOf(choices[:len(choices)-1])

@@ -48,7 +48,8 @@ func (c *config) setWebConfigFile(value string) (err error) {
 	return err
 }
 
-// setWebAuth requires that the table lists --web-config-file before --web-auth.
+// setWebAuth sets --web-auth. The table must list --web-config-file before --web-auth, because setWebAuth uses the
+// settings in that file.
 func (c *config) setWebAuth(value string) error {
 	err := flags.Choice(&c.webAuth, webAuthAuto, webAuthLocal, webAuthNone, webAuthKubernetes)(value)
 	switch {

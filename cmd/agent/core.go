@@ -22,8 +22,8 @@ type core struct {
 	seen       sourceTimes
 }
 
-// newCore opens the recording. The recording starts with the previous agent's observations of start-ups in progress, so
-// that no observation of these start-ups is missing.
+// newCore opens the recording. The recording starts with the previous agent's observations of start-ups in progress.
+// Without these observations, the recording of these start-ups would be incomplete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
@@ -77,7 +77,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *servedData,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // drops this reference, so the reconciler can free the contents after use
+	kept.left = state.Contents{} // without this reference, Go can free the contents after the restore
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Optional: reconcile.Optional{

@@ -6,15 +6,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// deliveries calls a function for each start-up after every sink of the agent has written, sent or dropped the
+// deliveries calls the function "reported" for each start-up after every sink has written, sent or dropped the
 // start-up.
 type deliveries struct {
 	sinks    int // number of sinks; constant after the first start-up
 	reported func(timeline.Timeline)
 
 	mu sync.Mutex
-	// missing holds, by pod UID, how many sinks have not yet written, sent or dropped the pod's start-up. A start-up
-	// has no entry until the first sink has written, sent or dropped it.
+	// missing maps the UID of a pod to the number of sinks that have not yet written, sent or dropped the pod's
+	// start-up. A start-up has no entry until the first sink has written, sent or dropped it.
 	missing map[string]int
 }
 
@@ -22,8 +22,9 @@ func newDeliveries(reported func(timeline.Timeline)) *deliveries {
 	return &deliveries{reported: reported, missing: map[string]int{}}
 }
 
-// addSink registers a sink. The sink must call the returned function once for each start-up, after the sink has
-// written, sent or dropped the start-up.
+// addSink registers a sink. When the sink has written, sent or dropped a start-up, it must call the returned function
+// once. If the sink drops a start-up because the agent stops, the sink must not call the function, so that the next
+// agent can report the start-up.
 func (r *deliveries) addSink() func(timeline.Timeline) {
 	r.sinks++
 	return r.sinkDone
@@ -43,7 +44,7 @@ func (r *deliveries) sinkDone(t timeline.Timeline) {
 	}
 }
 
-// recordSink records that one more sink has written, sent or dropped the start-up of a pod. The result is true if this
+// recordSink counts one more sink that has written, sent or dropped the start-up of a pod. The result is true if this
 // sink was the last one.
 func (r *deliveries) recordSink(uid string) bool {
 	r.mu.Lock()

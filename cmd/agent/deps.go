@@ -15,7 +15,7 @@ type deps struct {
 	build    buildInfo
 	api      apiServer
 	registry *prometheus.Registry
-	board    *health.Board // lists the parts in the order of their registration
+	board    *health.Board // status of each part, in the order of registration
 	logger   *zap.Logger
 }
 
@@ -29,7 +29,7 @@ func newDeps(c config, api apiServer, registry *prometheus.Registry, logger *zap
 	return d
 }
 
-// registerSource adds a source of observations to the health board, and registers the source's metrics.
+// registerSource registers a source of observations on the board. registerSource also registers the source's metrics.
 func (d deps) registerSource(name, detail string) health.Report {
 	return d.board.RegisterSource(d.registry, name, detail)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// newEvents returns the source of the kubelet's Events. With --events=off, newEvents returns nil. The runtime is nil
-// with --cri-endpoint=off.
+// newEvents returns the source of the kubelet's Events. With --events=off, newEvents returns nil. The argument
+// "runtime" is nil with --cri-endpoint=off.
 func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeline.Observation),
 	delay func(time.Duration)) *eventwatch.Source {
 	c := d.config
@@ -25,13 +25,13 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 	})
 }
 
-// withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started.
-// While the runtime is connected, records do not need these two Events, because the runtime reports the creation and
-// the start of each container in nanoseconds.
+// withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started. The
+// runtime reports in nanoseconds when each container was created and started. So while the runtime is connected,
+// records do not need these two Events.
 //
-// withoutStarts returns nil if every watch must include these two Events. Without a runtime, records need the two
-// Events, because they show when a container was created and started. With --events=cluster, the traces of
-// --life-traces need the two Events, because these traces contain all Events.
+// withoutStarts returns nil if every watch must include these two Events. Without a runtime, only the two Events show
+// when a container was created and started. With --events=cluster, every watch includes the two Events, because the
+// traces of --life-traces contain all Events.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// featureTable lists the flags of the removable features. In the table of all flags, the flags of the features must
-// follow --node-name and --cri-endpoint.
+// featureTable lists the flags of the features in compat.go. In the table of all flags, --node-name and --cri-endpoint
+// must come before the flags of the features: see forFeatures.
 func (c *config) featureTable() (table flags.Table) {
 	c.features = c.compatibility()
 	for _, f := range c.features {
@@ -20,7 +20,7 @@ func (c *config) featureTable() (table flags.Table) {
 	return table
 }
 
-// forFeatures returns the part of the agent's configuration that the features need to validate their own flags. The
+// forFeatures returns the part of the agent's configuration that features need when they validate their flags. The
 // returned values are complete only after the agent has parsed --node-name and --cri-endpoint.
 func (c *config) forFeatures() feature.Node {
 	return feature.Node{Name: c.nodeName, Runtime: !c.criEndpoint.Off()}
@@ -72,7 +72,8 @@ func (all features) podWatch(config *podwatch.Config) {
 	}
 }
 
-// eventDelay returns the function that receives the delay of each Event, or nil if no feature uses the delays.
+// eventDelay returns the function that receives the delay of each Event. If no feature uses the delays, the result is
+// nil.
 func (all features) eventDelay() func(late time.Duration) {
 	for _, f := range all {
 		if f.EventDelay != nil {
@@ -91,7 +92,8 @@ func (all features) notifyChanged(uid string) {
 	}
 }
 
-// writePods returns the function that writes the pod objects for the read API, or nil if no feature keeps the objects.
+// writePods returns the function that writes the pod objects for the read API. If no feature keeps the objects, the
+// result is nil.
 func (all features) writePods() func(w io.Writer, want func(namespace, name, labels string) bool) error {
 	for _, f := range all {
 		if f.WritePods != nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// avoidHugePages has no effect, because only Linux gives processes transparent huge pages without a request.
+// avoidHugePages does nothing, because transparent huge pages are a feature of Linux.
 func avoidHugePages() {}

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// newLogger returns a logger that writes each message to out as one line. zap's sampling stays off, because the agent
-// logs only changes of state, and every change matters.
+// newLogger returns a logger that writes each message to out as one line. The logger does not use zap's sampling, which
+// drops repeated messages. The agent logs only changes of state, and every change matters.
 func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.TimeKey = "time"

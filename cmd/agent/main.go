@@ -22,13 +22,14 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
-		// By default, Go ends a program without a message if the program writes to standard output and no process reads
-		// the output. The agent must log why it ends, so a failed write must return an error and not end the program.
-		// Commands such as `explain` keep Go's default behavior, which is usual for tools in a pipeline.
+		// If no process reads standard output, the next write sends SIGPIPE to the program. By default, SIGPIPE ends a
+		// Go program without a message. The agent must log why it ends. So the agent ignores SIGPIPE, and the write
+		// returns an error. Commands such as `explain` keep Go's default behavior, which is usual for tools in a
+		// pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent does its work in many short steps, one after the other, on different goroutines. With several
-		// processors, one processor often has to wake another processor, and these wake-ups take a quarter of the
-		// agent's CPU time.
+		// processors, one processor often has to wake another processor. These wake-ups take a quarter of the agent's
+		// CPU time.
 		if os.Getenv("GOMAXPROCS") == "" {
 			runtime.GOMAXPROCS(1)
 		}
@@ -42,9 +43,9 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. If the
-// first signal arrives again within sameSignal, stopOnSignals ignores the repetition. GNU timeout sends its signal
-// twice: to its child, and to the process group of the child.
+// stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. For the
+// duration of sameSignal, stopOnSignals ignores repetitions of the first signal. The reason is GNU timeout, which sends
+// its signal twice: once to its child, and once to the child's process group.
 func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals
@@ -58,7 +59,7 @@ func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	}
 }
 
-// endAtOnce restores the terminal and exits. endAtOnce waits at most 500 ms for a terminal that accepts no output.
+// endAtOnce restores the terminal and exits. If the terminal accepts no output, endAtOnce waits at most 500 ms.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})
@@ -74,15 +75,15 @@ func endAtOnce(program string, giveBack func()) {
 	os.Exit(cli.ExitFailed)
 }
 
-// runAs runs the program under the given name. runAs returns the exit code after all parts of the program have stopped,
-// or have not stopped within their time limits.
+// runAs runs the program under the given name. runAs returns the exit code after all parts of the program have stopped.
+// If a part does not stop within its time limit, runAs does not wait longer for this part.
 func runAs(ctx context.Context, name string, args []string, getenv func(string) string,
 	stdout, stderr io.Writer) int {
 	program := cli.Program{Name: name, Commands: commands(name)}
 	if name == cli.PluginProgram {
 		for _, c := range commands(cli.AgentProgram) {
-			// AgentOnly omits "completion", because the script of "podlapse-agent completion" does not complete the
-			// commands of the plugin.
+			// AgentOnly omits "completion", so the plugin does not recommend "podlapse-agent completion". The script of
+			// that command does not complete the commands of the plugin.
 			isOwn := func(own cli.Command) bool { return own.Name == c.Name }
 			if !slices.ContainsFunc(program.Commands, isOwn) && c.Name != "completion" {
 				program.AgentOnly = append(program.AgentOnly, c.Name)

@@ -15,13 +15,14 @@ import (
 // Go does not count: pages of the program's file, and the kernel's connection buffers.
 const memoryShare = 90
 
-// collectAt is the amount of garbage that starts a garbage collection, in percent of the memory in use (GOGC,
-// default 100). The agent allocates little, so a lower value saves memory and costs little CPU time.
+// collectAt is the agent's value for GOGC; Go's default is 100. When the garbage reaches this percentage of the memory
+// in use, a garbage collection starts. The agent allocates little, so a lower value saves memory and costs little CPU
+// time.
 const collectAt = 40
 
 // limitMemory makes Go's garbage collector run more often than by default. When the memory in use approaches the limit
-// of the process's cgroup, the garbage collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory does
-// not replace the value, because Go has already applied the variable.
+// of the process's cgroup, the garbage collector runs even more often. Go itself applies the variables GOGC and
+// GOMEMLIMIT at the start of the program. If one of them is set, limitMemory does not replace its value.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
@@ -43,8 +44,8 @@ func memoryLimitField() zap.Field {
 	return zap.Skip()
 }
 
-// cgroupMemory returns the lowest memory limit of the process's cgroup and of the visible parent cgroups. Inside a
-// container, the container's cgroup is mounted as the root.
+// cgroupMemory returns the lowest memory limit among the process's cgroup and the visible parent cgroups. In a
+// container, the root of the mounted cgroup file system is usually the container's own cgroup.
 func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	membership, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

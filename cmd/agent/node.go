@@ -15,8 +15,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Names of parts on the health board. partNode names the watch of the node's object. partPressure names the source
-// that reads the kernel's pressure files. partNodeStartUp names the part that follows the node's start-up.
+// Names of parts in the agent's health status (health.Board). partNode names the watch of the node's object.
+// partPressure names the source that reads the kernel's pressure files. partNodeStartUp names the part that follows the
+// node's start-up.
 const (
 	partNode        = "node_watch"
 	partPressure    = "pressure"
@@ -117,7 +118,7 @@ func newOwnNode(d deps, k *core, record func(api.NodeStartUpRecord)) *ownNode {
 	return h
 }
 
-// podsListed is how long the pod watch must have been open before the agent relies on the list of all pods.
+// When the pod watch has been open for podsListed, the agent assumes that it has received the list of the node's pods.
 const podsListed = 2 * time.Second
 
 func newNodeStartUp(d deps, k *core, record func(api.NodeStartUpRecord)) *node.StartUp {
@@ -152,8 +153,8 @@ func (h *ownNode) components() []component {
 	return list
 }
 
-// record returns the function from which the read API gets the record of the node's start-up. With --node-startup=off,
-// the result is nil.
+// record returns the function that the read API calls to get the record of the node's start-up. With
+// --node-startup=off, record returns nil.
 func (h *ownNode) record() func() (api.NodeStartUpRecord, bool) {
 	if h == nil || h.startUp == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/export"
 )
 
-// Names of the OTLP sinks on the health board.
+// Names of the OTLP sinks in the agent's health status (health.Board).
 const (
 	partTraces  = "otlp"
 	partMetrics = "otlp_metrics"
@@ -19,7 +19,7 @@ func (c *config) readOTLP(getenv func(string) string) (err error) {
 	return err
 }
 
-// tracesOf returns the function that finds the trace of a start-up. Without an endpoint for traces, tracesOf
+// tracesOf returns the function that computes the trace ID of a start-up. Without an endpoint for traces, tracesOf
 // returns nil.
 func tracesOf(c config) export.TraceOf {
 	if !c.otlp.Traces.On {

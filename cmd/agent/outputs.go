@@ -21,7 +21,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// terminations is true if the selected records include terminations and the node's start-up.
+	// terminations is true if a selected record format has records for terminations and for the node's start-up.
 	terminations bool
 }
 
@@ -76,8 +76,8 @@ func (out outputs) send(r reconcile.Report) {
 	}
 }
 
-// nodeStarted passes the node's start-up to the traces, and to the records if the selected format has records of the
-// node's start-up.
+// nodeStarted passes the node's start-up to the traces. If a selected record format has records for the node's
+// start-up, nodeStarted also passes it to the records.
 func (out outputs) nodeStarted(r api.NodeStartUpRecord) {
 	if out.lines != nil && out.terminations {
 		out.lines.OfferNodeStartUp(r)
@@ -92,7 +92,7 @@ func (out outputs) components() []component {
 	if out.lines != nil {
 		list = append(list,
 			component{"records", stageSinks, out.lines.Run},
-			// watchReader must detect a missing reader even while the agent writes no records.
+			// Even while the agent writes no records, watchReader detects that no process reads standard output.
 			component{"records", stageSinks, watchReader(out.records, readerLooks)},
 		)
 	}

@@ -6,10 +6,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// podFollowers passes pod objects to several followers.
+// podFollowers is a podwatch.Follower that passes each call to several other followers.
 type podFollowers []podwatch.Follower
 
-// podFollowersOf combines the followers of pod objects. podFollowersOf returns nil if no part follows pod objects.
+// podFollowersOf combines all parts of the agent that follow pod objects. If no part follows pod objects,
+// podFollowersOf returns nil.
 func podFollowersOf(onNode *ownNode, added features) podwatch.Follower {
 	var all podFollowers
 	if onNode != nil && onNode.addons != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// partRecording is the name of the recording on the health board.
+// partRecording is the name of the recording in the agent's health status (health.Board).
 const partRecording = "recording"
 
-// newRecorder returns the recorder of observations. newRecorder returns nil if neither --record-observations nor
-// --debug-observations is set.
+// newRecorder returns the recorder of observations. If both --record-observations and --debug-observations are off,
+// newRecorder returns nil.
 func newRecorder(d deps, header recording.Header, before []timeline.Observation) (*recorder.Recorder, error) {
 	c := d.config
 	if c.recordObservations == "" && !c.debugObservations {

@@ -32,7 +32,7 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	}
 	logger := newLogger(c.logLevel, c.logFormat, call.Stderr)
 	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, call.Stdout); err != nil {
-		// The logger writes this last message in the same format as the other messages.
+		// Like all other log messages, this message has the format of --log-format.
 		logger.Error("agent failed", zap.Error(err))
 		return cli.ExitFailed
 	}
@@ -40,8 +40,9 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	return cli.ExitOK
 }
 
-// serve builds the parts of the agent and connects them. serve returns after all parts have stopped, or after the time
-// limits for stopping them. The argument "registry" must not contain any metrics.
+// serve builds the parts of the agent and connects them. serve returns after all parts have stopped. If a part does not
+// stop within its time limit, serve does not wait longer for this part. The argument "registry" must not contain any
+// metrics.
 func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger,
 	records io.Writer) error {
 	d := newDeps(c, api, registry, logger)

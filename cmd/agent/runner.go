@@ -22,13 +22,13 @@ type component struct {
 // stage determines when a component starts and stops. All components of a stage start and stop together.
 type stage int
 
-// The stages stop in this order, so that the agent still reports its last observations. The stages start in the
-// reverse order.
+// The stages stop in the order of this list. Because the sources stop first, the agent still reports their last
+// observations. The stages start in the reverse order.
 const (
 	stageSources stage = iota
 	stageReconcile
 	stageSinks
-	stageRest // the web server, and the state file, which records the start-ups that the sinks have reported
+	stageRest // web server and state file; the state file lists the start-ups that the sinks have reported
 )
 
 // Time limits for stopping each stage. The sum of the limits is below 5 s, because the agent must stop within 5 s.
@@ -74,8 +74,8 @@ type runningStage struct {
 // runAll runs the components until ctx is done or a component fails. At the end, runAll stops all stages and returns
 // the first failure.
 func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, components []component) error {
-	// The components use neither ctx nor the context of the group. The stages must stop in order, so the end of ctx or
-	// a failure must not stop all components at once.
+	// Each stage has its own context, so that the stages can stop in order. If the components used ctx or the context
+	// of the group, all components would stop at once.
 	group, failed := errgroup.WithContext(context.Background())
 	r := &runner{logger: logger, group: group, failed: failed}
 	for _, info := range stages {
@@ -126,7 +126,7 @@ func (r *runner) stopStages() error {
 				in.limit))
 		}
 	}
-	if len(stuck) > 0 { // group.Wait would block on the components that did not stop
+	if len(stuck) > 0 { // group.Wait would wait for the components that did not stop
 		if r.failed.Err() != nil {
 			stuck = append([]error{context.Cause(r.failed)}, stuck...)
 		}

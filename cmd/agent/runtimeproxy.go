@@ -27,8 +27,8 @@ type proxyConfig struct {
 	logFormat string
 }
 
-// table lists the flags of the command `runtime-proxy`. A flag with the same purpose as a flag of the command `run` has
-// the same name.
+// table lists the flags of the command `runtime-proxy`. If the command `run` has a flag with the same purpose, both
+// flags have the same name.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{
@@ -55,7 +55,8 @@ func (c *proxyConfig) table() flags.Table {
 // maxSocketPath is the maximum length in bytes of the path of a Unix socket (unix(7)).
 const maxSocketPath = 107
 
-// setSocket accepts the same paths as the flag --cri-endpoint of the command `run`.
+// setSocket returns a function that stores the path of the socket unix:///PATH. The function accepts the same paths as
+// the flag --cri-endpoint of the command `run`, but at most maxSocketPath bytes.
 func setSocket(path *string) func(value string) error {
 	return func(value string) error {
 		endpoint, err := cri.ParseEndpoint(value)

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// registerReadings registers the metrics that the agent computes at each scrape. Metrics that query the reconciler
-// are empty while the agent stops.
+// registerReadings registers the metrics that the agent computes at each scrape. While the agent stops, queries to the
+// reconciler can fail. The metrics then report no pods, no image pulls and no clock skew.
 func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from sources, pulls livePullsFunc) {
 	d.registry.MustRegister(
 		export.NewClockSkew(func() timeline.Skew {

@@ -30,8 +30,8 @@ func (s sourceTimes) record(o timeline.Observation, now time.Time) {
 }
 
 // sourceOf returns the source of an observation about a pod. The result is empty for observations that concern no pod,
-// such as the API server's clock. The result is also empty for EventsLost, because EventsLost reports that the Event
-// watch does not observe a pod.
+// such as the API server's clock. The result is also empty for EventsLost, because EventsLost only means that no Event
+// watch covers a pod.
 func sourceOf(o timeline.Observation) timeline.Source {
 	switch o.(type) {
 	case timeline.PodSeen, timeline.PodGone:

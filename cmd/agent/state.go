@@ -14,16 +14,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// partState is the name of the state file on the health board.
+// partState is the name of the state file in the agent's health status (health.Board).
 const partState = "state"
 
-// A start-up is missed if it ended while no agent ran. The agent reports a missed start-up only if the pod reached the
-// node at most newsFor before the agent started. newsFor equals the default of the API server's flag --event-ttl, the
-// lifetime of Events.
+// A start-up is missed if it ended while no agent ran. If the pod reached the node more than newsFor before the agent
+// started, the agent does not report the missed start-up. newsFor equals the default lifetime of Events (flag
+// --event-ttl of the API server).
 const newsFor = time.Hour
 
-// savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
-// --state-dir, savedState is empty, and the function "reported" does nothing.
+// savedState contains the state from the previous agent, and saves the state for the next agent. Without --state-dir,
+// savedState is empty, and the function "reported" does nothing.
 type savedState struct {
 	dir   *state.Dir // nil without --state-dir
 	left  state.Contents
@@ -32,7 +32,7 @@ type savedState struct {
 	reported func(timeline.Timeline)
 }
 
-// newSavedState opens the state directory, and sets scope.Since to the result of carriedOn.
+// newSavedState opens the directory of --state-dir. Then carriedOn computes the new value of scope.Since.
 func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 	c := d.config
 	if c.stateDir == "" {
@@ -72,10 +72,10 @@ func (s savedState) components() []component {
 	return []component{{partState, stageRest, s.saver.Run}}
 }
 
-// carriedOn returns the new Scope.Since: the agent reports the start-ups of all pods that reached the node after this
-// time. The argument "since" is the previous agent's Scope.Since. By default, carriedOn returns "since" unchanged. If
-// "since" is more than newsFor before now, carriedOn returns now minus newsFor. If "since" is zero or later than now,
-// carriedOn returns now.
+// carriedOn returns the new Scope.Since. The agent reports the start-ups of all pods that reached the node after
+// Scope.Since. The argument "since" is the previous agent's Scope.Since. By default, carriedOn returns "since"
+// unchanged. If "since" is more than newsFor before now, carriedOn returns now minus newsFor. If "since" is zero or
+// later than now, carriedOn returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -87,11 +87,11 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// knownUIDs returns the UIDs of the pods in the previous agent's state. If the first list of the pod watch does not
-// contain one of these pods, the watch reports the pod's deletion.
+// knownUIDs returns the UIDs of the pods in the previous agent's state. If one of these pods is missing in the first
+// list of the pod watch, the watch reports the pod's deletion.
 func (s savedState) knownUIDs() []string {
 	known := slices.Clone(s.left.Reported)
-	listed := map[string]bool{"": true} // some observations are not about a pod, for example timeline.RuntimeSilent
+	listed := map[string]bool{"": true} // skips observations without a pod, for example timeline.RuntimeSilent
 	for _, o := range s.left.InFlight {
 		if !listed[o.PodUID()] {
 			listed[o.PodUID()] = true
@@ -101,8 +101,8 @@ func (s savedState) knownUIDs() []string {
 	return known
 }
 
-// restoreSums adds the previous agent's sums to this agent's sums. Unusable sums are lost, because the next save
-// replaces them.
+// restoreSums adds the previous agent's hourly sums for the report to this agent's sums. If the previous agent's sums
+// are unusable, they are lost when the agent next saves its sums.
 func (s savedState) restoreSums(d deps, sums *tally.Tally) {
 	if s.dir == nil {
 		return
@@ -118,7 +118,8 @@ func (s savedState) restoreSums(d deps, sums *tally.Tally) {
 	}
 }
 
-// sumsComponents returns the component that saves the sums. Without --state-dir or without sums, the result is empty.
+// sumsComponents returns the component that saves the hourly sums. Without --state-dir or without sums, the result is
+// empty.
 func (s savedState) sumsComponents(d deps, sums *tally.Tally) []component {
 	if s.dir == nil || sums == nil {
 		return nil

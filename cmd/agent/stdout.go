@@ -17,8 +17,8 @@ const readerLooks = 2 * time.Second
 
 // watchReader returns a function that repeatedly checks whether the output has a reader. The returned function ends
 // with an error if the reader is gone, and with nil when ctx is done. Without watchReader, the agent would discover a
-// missing reader only when it writes the next record, possibly hours later. The check works only for pipes, sockets and
-// terminals, because other files have no reader.
+// missing reader only when it writes the next record, possibly hours later. Only pipes, sockets and terminals have
+// readers, so the check has no effect on other files.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)
@@ -37,12 +37,12 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone reports, without blocking, whether a file such as a pipe has lost its reader. poll(2) reports POLLERR for
-// a pipe without readers, even if the caller did not request POLLERR.
+// readerGone reports whether a file, for example a pipe, has lost its reader. readerGone does not block. If a pipe has
+// no readers, poll(2) reports POLLERR, even without a request for POLLERR.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
-		return false // the next write returns the error
+		return false // the next write of a record returns this error
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
@@ -59,8 +59,8 @@ func readerGone(file *os.File) bool {
 }
 
 // isDevNull reports whether an output is /dev/null. Some programs connect standard output to /dev/null to discard the
-// output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). For the agent, a
-// closed standard output looks like /dev/null.
+// output. If standard output is closed at the start of a Go program, Go's runtime opens /dev/null as standard output
+// (function checkfds). So the agent cannot distinguish a closed standard output from /dev/null.
 func isDevNull(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// The linker sets these variables: -X main.version=v1.2.3 -X main.revision=COMMIT.
+// The build sets these variables with the linker flags -X main.version=v1.2.3 and -X main.revision=COMMIT.
 var version, revision string
 
 // buildInfo identifies a build of the agent.
@@ -20,8 +20,8 @@ type buildInfo struct {
 	goVersion string // version of the Go compiler
 }
 
-// thisBuild returns the build information that the linker set. For missing values, thisBuild uses the values that
-// Go recorded.
+// thisBuild returns the build information that the linker set. For missing values, thisBuild uses the values that Go
+// recorded in the binary.
 func thisBuild() buildInfo {
 	build := buildInfo{version: version, revision: revision, goVersion: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -33,7 +33,7 @@ func thisBuild() buildInfo {
 	return build
 }
 
-// commitOf returns the commit that Go recorded. The commit is empty with -buildvcs=false.
+// commitOf returns the commit that Go recorded in the binary. If the build used -buildvcs=false, the result is empty.
 func commitOf(settings []debug.BuildSetting) string {
 	commit, suffix := "", ""
 	for _, s := range settings {
@@ -55,7 +55,7 @@ func runVersion(_ context.Context, call cli.Call) int {
 		return code
 	}
 	build := thisBuild()
-	// the kubectl plugin is the same program, so both print the same name
+	// the kubectl plugin also prints the agent's name, because both are the same program
 	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", cli.AgentProgram, build.version, build.revision,
 		build.goVersion)
 	return cli.ExitOK

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/web"
 )
 
-// partWebAuth is the health board's name for the token reviews.
+// partWebAuth is the name of the token reviews in the agent's health status (health.Board).
 const partWebAuth = "web_auth"
 
 // With --web-auth=kubernetes, newAccess returns the function that reviews tokens. Without --web-auth=kubernetes,

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// maxResponse limits the size of a response of the API server, in bytes, so that a faulty response cannot use all
-	// memory. A page of pods is about a tenth of maxResponse, so a page also fits if its pods are unusually large.
+	// maxResponse is the maximum size of a response of the API server, in bytes. The limit prevents a faulty response
+	// from using all memory. A typical page of pods is about a tenth of maxResponse, so a page of unusually large pods
+	// also fits.
 	maxResponse = 64 << 20
 	// pageSize is the maximum number of objects in a list. kubectl's default is also 500 (--chunk-size).
 	pageSize = 500
 )
 
-// ErrNoResponse means that a request to the API server failed before any response.
+// ErrNoResponse means that a request to the API server failed without a response.
 var ErrNoResponse = errors.New("the request to the API server failed")
 
 // ErrNotBound means that a pod has no node yet. Agents know only pods that have a node.
@@ -39,7 +40,7 @@ type Cluster struct {
 
 	learned experience
 	mu      sync.Mutex
-	routes  map[string]*route // routes to agents, by the path of the API server's proxy
+	routes  map[string]*route // routes to agents; each key is the path of one agent in the API server's proxy
 }
 
 // Open creates a Cluster for the agents in a namespace, with the settings of a kubeconfig. Open does not connect to the
@@ -50,7 +51,8 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // a timeout would also end streams; all other requests have a context with a deadline
+	// A timeout of the client would also end streams. All requests except streams have a context with a deadline.
+	config.Timeout = 0
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
@@ -175,7 +177,8 @@ func (c *Cluster) address(path ...string) *url.URL {
 	return c.addressIn([]string{"api", "v1"}, path...)
 }
 
-// addressIn returns the address of a path below the root of an API group.
+// addressIn returns the URL of the path "root/path" on the API server. The argument "root" is the path of an API
+// group, for example apis/apps/v1.
 func (c *Cluster) addressIn(root []string, path ...string) *url.URL {
 	segments := slices.Clone(root)
 	for _, segment := range path {

@@ -11,13 +11,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// AtOnce is the maximum number of agents that a command queries at the same time, not counting silent agents. A queried
-// agent that has not responded within silentAfter is silent. At most maxSilent silent agents are exempt from the limit
-// AtOnce. The limit protects the API server, which forwards the requests. With AtOnce parallel queries, a command needs
-// only seconds for a large cluster.
+// AtOnce limits how many agents a command queries at the same time. If a queried agent has not responded within
+// silentAfter, the agent is called silent. Up to maxSilent silent agents do not count toward the limit. The limit
+// protects the API server, which forwards the requests. With AtOnce parallel queries, a command needs only seconds for
+// a large cluster.
 const AtOnce = 16
 
-// If Each queries several agents, unreadyLimit is the maximum time that it waits for an agent whose pod is not ready.
+// unreadyLimit is the maximum time that Each waits for an agent whose pod is not ready. If Each queries only one
+// agent, unreadyLimit does not apply.
 const unreadyLimit = 2 * time.Second
 
 // ErrNotQueried means that the context ended before Each queried the agent.
@@ -30,12 +31,12 @@ type Result[A any] struct {
 	Err   error
 }
 
-// Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first, so
-// that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same time,
-// and also waits for at most maxSilent agents that have not responded within silentAfter. The argument "limit" is the
-// maximum wait for each agent. An agent that does not respond delays the queries to other agents by at most
-// silentAfter, unless more than maxSilent agents do not respond. If ctx ends before Each queries an agent, the error in
-// this agent's result wraps ErrNotQueried and the error of ctx.
+// Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first,
+// so that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same
+// time. In addition, Each can wait for up to maxSilent silent agents. An agent is silent if it has not responded
+// within silentAfter. The argument "limit" is the maximum wait for each agent. If at most maxSilent agents do not
+// respond, each of them delays the queries to other agents by at most silentAfter. If ctx ends before Each queries an
+// agent, the error in this agent's result wraps ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, query func(context.Context, client.Client) (A, error),
 ) []Result[A] {
@@ -44,8 +45,9 @@ func Each[A any](
 	return responses
 }
 
-// EachDone queries all agents like Each, but passes each result with the agent's index to the function "done" as soon
-// as the result is available. Several goroutines can call "done" at the same time.
+// EachDone queries all agents like Each, but returns no results. As soon as the result of an agent is available,
+// EachDone calls the function "done" with the agent's index and the result. Several goroutines can call "done" at the
+// same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, query func(context.Context, client.Client) (A, error),
 	done func(i int, response Result[A]),
@@ -88,7 +90,7 @@ func readyFirst(agents []Agent) []int {
 	return append(first, last...)
 }
 
-// isUnready reports whether the agent's pod is known but not ready.
+// isUnready reports whether the agent's pod is not ready. If the agent's pod is unknown, isUnready returns false.
 func (a Agent) isUnready() bool { return a.route != nil && !a.Ready }
 
 // responseLimit returns the maximum time for the response of the agent. The argument "agents" is the number of queried

@@ -34,7 +34,8 @@ func NoAgentOn(node, namespace string) error {
 		terminal.ShortName(node), namespace)
 }
 
-// Agent is an agent that the method Agents found in a cluster, or an agent whose address the user gave.
+// Agent describes one agent of podlapse. Either the method Agents found the agent in a cluster, or the user gave the
+// agent's address.
 type Agent struct {
 	client.Client
 	Node  string // empty if only the agent's address is known
@@ -160,8 +161,8 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// isBetterThan reports whether the pod p is more likely to be the node's agent than another pod. During a rollout, a
-// node can have two agent pods.
+// During a rollout, a node can have two agent pods. isBetterThan reports whether the pod "p" is a better choice for
+// the node's agent than the pod "than".
 func (p pod) isBetterThan(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
 		return a

@@ -43,8 +43,8 @@ func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, err
 	return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 }
 
-// upgradesOnly returns a *client.Refusal for each response that does not switch protocols. The *client.Refusal contains
-// the text of the response.
+// upgradesOnly accepts only responses with the status 101 (Switching Protocols). For every other response, the error
+// is a *client.Refusal that contains the text of the response.
 type upgradesOnly struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -57,7 +57,7 @@ func (u upgradesOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	refused := client.NewRefusal(response.StatusCode, response.Header, body)
 	refused.Kubernetes = true
-	if refused.Reason == "" { // the kubelet's error is plain text, which the API server forwards
+	if refused.Reason == "" { // the API server forwards the kubelet's error as plain text
 		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 		refused.Reason = strings.TrimSuffix(fmt.Sprintf("%s: %s", response.Status, line), ": ")
 	}

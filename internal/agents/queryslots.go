@@ -11,13 +11,13 @@ const (
 	// An agent whose response has begun is not silent, even if the response takes a long time.
 	silentAfter = time.Second
 	// maxSilent is the maximum number of silent agents whose queries do not count toward the limit AtOnce. Waiting for
-	// a silent agent costs the API server hardly more than an open connection. Even if no agent responds, the number of
-	// silent agents reaches maxSilent only after 8 s.
+	// a silent agent costs the API server hardly more than an open connection. If no agent responds, AtOnce more
+	// agents become silent every second. Therefore, the number of silent agents reaches maxSilent only after 8 s.
 	maxSilent = 128
 )
 
-// LongestTime returns the maximum time that Each needs for a number of agents that do not respond. The argument "limit"
-// is the maximum time for each agent.
+// LongestTime returns the maximum time that Each needs if no agent responds. The argument "agents" is the number of
+// agents. The argument "limit" is the maximum time for each agent.
 func LongestTime(agents int, limit time.Duration) time.Duration {
 	groups := (agents + AtOnce - 1) / AtOnce
 	return time.Duration(groups)*max(silentAfter, limit*AtOnce/(AtOnce+maxSilent)) + limit
@@ -25,8 +25,8 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 
 // querySlots limits the number of concurrent queries.
 type querySlots struct {
-	busy   chan struct{} // capacity AtOnce; one element for each running query, except the queries in "silent"
-	silent chan struct{} // capacity maxSilent; contains an element for each query that waits for a silent agent
+	busy   chan struct{} // capacity AtOnce; one element for each running query that has no element in "silent"
+	silent chan struct{} // capacity maxSilent; one element for each query that the method hold has moved here
 }
 
 func newQuerySlots() querySlots {
@@ -59,8 +59,8 @@ func (p slot) release() {
 	<-p.released
 }
 
-// hold keeps the slot until the query ends. If the agent stays silent, hold moves the query to the slots for silent
-// agents as soon as one of these slots is free.
+// hold keeps the slot until the query ends. If the agent does not respond within silentAfter, hold moves the query
+// from the channel "busy" to the channel "silent". If "silent" is full, hold first waits for free space in "silent".
 func (p slot) hold() {
 	defer close(p.released)
 	held := p.slots.busy

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// race sends one request over the proxy, over a port-forward, or over both at the same time. decide returns only after
-// all attempts of its race have ended.
+// race sends one request over the proxy, over a port-forward, or over both at the same time. The method decide starts
+// a race, and returns only after all attempts of the race have ended.
 type race struct {
 	route    *route
 	request  *http.Request
@@ -23,10 +23,10 @@ type race struct {
 
 // decide sends the request over the proxy. If the request over the proxy fails, or gets no response within raceAfter,
 // decide also sends the request over a port-forward. If experience.preferForward is true, decide starts with the
-// port-forward instead of the proxy. If the error of the proxy shows that a port-forward would also fail
-// (attempt.final), decide returns this error immediately. Later requests use the way that reached the agent first: the
-// proxy or a port-forward (attempt.reached). The agent can receive the request twice. A repeated request is harmless,
-// because requests have no body and change nothing.
+// port-forward instead of the proxy. If the proxy's error response shows that a port-forward would also fail
+// (attempt.final), decide immediately returns this response. If the proxy or a port-forward reaches the agent
+// (attempt.reached), later requests to the agent use the way that reached it first. The agent can receive the request
+// twice. A repeated request is harmless, because requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -93,8 +93,9 @@ func (r *race) recordSuccess(got attempt) *http.Response {
 	return r.take(got)
 }
 
-// fellBack stores the reason for the first port-forward: the proxy failed or did not respond in time. If the proxy has
-// not reached any agent yet, fellBack makes the requests to other agents start with a port-forward.
+// fellBack stores why a port-forward replaced the proxy: the proxy failed or did not respond in time. If a reason is
+// already stored, fellBack keeps the old reason. If the proxy has not reached any agent yet, fellBack sets
+// preferForward. Then the first requests to other agents start with a port-forward.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {
 		e.preferForward.Store(true)
@@ -121,8 +122,8 @@ func (r *race) failure() (*http.Response, error) {
 	return nil, &Unreached{Proxy: proxied.err, Forward: forwarded.err}
 }
 
-// take returns the response of an attempt to the caller. The request's context lives until the caller closes the body
-// of the response.
+// take returns the response of an attempt to the caller. The request's context stays active until the caller closes
+// the body of the response.
 func (r *race) take(got attempt) *http.Response {
 	got.response.Body = &cancelingBody{got.response.Body, r.cancels[got.way]}
 	delete(r.cancels, got.way)

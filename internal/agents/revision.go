@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// numberAnnotation is the annotation of a ReplicaSet that contains the number of the revision. The controller of
-// Deployments writes this annotation.
+// numberAnnotation is the key of an annotation on ReplicaSets. The annotation contains the number of the revision. The
+// Deployment controller writes this annotation.
 const numberAnnotation = "deployment.kubernetes.io/revision"
 
 // numbered is a ReplicaSet or a ControllerRevision with the fields that contain the number of the revision.
@@ -18,17 +18,18 @@ type numbered struct {
 	Revision int64 `json:"revision"`
 }
 
-// RevisionNumber returns the number that kubectl rollout history shows for a revision of a Deployment, StatefulSet or
-// DaemonSet. The argument "revision" is the value of the field "revision" in records. If Kubernetes has deleted the
-// revision, the error is a *client.Refusal with the status 404. For other kinds, and for a ReplicaSet without a valid
-// numberAnnotation, the result is 0.
+// RevisionNumber returns the number of a revision of a Deployment, StatefulSet or DaemonSet. The command `kubectl
+// rollout history` shows the same number. The argument "revision" is the value of the field "revision" in podlapse's
+// records. If Kubernetes has deleted the revision, the error is a *client.Refusal with the status 404. For other
+// kinds, and for a ReplicaSet without a valid numberAnnotation, the result is 0.
 func (c *Cluster) RevisionNumber(ctx context.Context, namespace, kind, name, revision string) (int64, error) {
 	var resource, object string
 	switch kind {
 	case "Deployment":
 		resource, object = "replicasets", name+"-"+revision
 	case "StatefulSet":
-		resource, object = "controllerrevisions", revision // a StatefulSet's revision is the object's name
+		// For a StatefulSet, "revision" is the name of the ControllerRevision.
+		resource, object = "controllerrevisions", revision
 	case "DaemonSet":
 		resource, object = "controllerrevisions", name+"-"+revision
 	default:
@@ -44,7 +45,7 @@ func (c *Cluster) RevisionNumber(ctx context.Context, namespace, kind, name, rev
 	}
 	number, err := strconv.ParseInt(found.Metadata.Annotations[numberAnnotation], 10, 64)
 	if err != nil {
-		return 0, nil // another tool created the ReplicaSet
+		return 0, nil // without a valid annotation: another tool created the ReplicaSet
 	}
 	return number, nil
 }

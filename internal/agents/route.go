@@ -22,12 +22,12 @@ import (
 const (
 	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long the method decide waits for a response before it also sends the request in the second way:
-	// through the proxy or through a port-forward. If the network of the API server cannot reach pods, the proxy fails
-	// only after 30 s.
+	// raceAfter is how long the method decide waits for a response before it starts the second attempt. One attempt
+	// uses the proxy, and the other attempt uses a port-forward. If the network of the API server cannot reach pods,
+	// the proxy fails only after 30 s.
 	raceAfter = time.Second
-	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
-	// clients.
+	// notLocal is the value of the field "error" in an error response of an agent. The response means that the agent
+	// sends data about pods only to loopback clients.
 	notLocal = "not_local"
 )
 
@@ -43,10 +43,10 @@ const (
 // experience records the results of earlier requests over the proxy and over port-forwards. A Cluster has one value of
 // this type for all its agents.
 type experience struct {
-	proxyReaches  atomic.Bool // the proxy has reached an agent
-	preferForward atomic.Bool // requests try the port-forward first
+	proxyReaches  atomic.Bool // true if the proxy has reached an agent
+	preferForward atomic.Bool // true if requests try the port-forward first
 	mu            sync.Mutex
-	fallback      string // why the proxy failed before the first port-forward; empty without such a failure
+	fallback      string // why a port-forward first replaced the proxy (see fellBack); empty without such a reason
 }
 
 // Unreached is the error of a request that failed in both ways: through the API server's proxy, and through a
@@ -59,8 +59,8 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain removes the address of the request from an error: if the error contains an *Unreached, Plain returns only this
-// *Unreached. Plain returns every other error unchanged.
+// Plain shortens an error that wraps an *Unreached. In this case, Plain returns only the *Unreached, without the
+// address of the request. Plain returns every other error unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {
@@ -74,7 +74,7 @@ func Plain(err error) error {
 // concurrent use.
 type route struct {
 	proxy   http.RoundTripper // transport to the API server, with the kubeconfig's credentials
-	prefix  string            // path of the proxy; the agent's own path follows this path
+	prefix  string            // over the proxy, a request's path is this prefix and the agent's own path
 	target  url.URL           // URL of the agent over the forwarded port
 	forward *http.Transport
 	dial    func(ctx context.Context) (net.Conn, error)
@@ -94,8 +94,9 @@ func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
 		forward: &http.Transport{
 			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 			IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// A port-forward does not check the agent's certificate, because the API server and the kubelet choose the
-			// pod to connect to. The API server's proxy does not check certificates of pods either.
+			// Requests over a port-forward do not check the agent's certificate. The reason is that the API server and
+			// the kubelet choose the pod that receives the connection. The API server's proxy does not check
+			// certificates of pods either.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 		},
 	}
@@ -125,10 +126,10 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 type attempt struct {
 	way      way
 	response *http.Response // nil without a response
-	err      error          // error of the request; an error response is a *client.Refusal
-	reached  bool           // the agent itself responded, but not with the error notLocal
-	final    bool           // the request would fail through a port-forward too
-	local    bool           // the agent accepts only loopback clients
+	err      error          // error of the request; for an error response over the proxy, a *client.Refusal
+	reached  bool           // true if the agent itself sent the response, except for the error notLocal
+	final    bool           // true if the request would also fail over a port-forward
+	local    bool           // true if the agent accepts only loopback clients
 }
 
 func (r *route) try(w way, request *http.Request) attempt {

@@ -28,8 +28,8 @@ type tunnel struct {
 }
 
 func newTunnel(messages *websocket.Conn) *tunnel {
-	// With the background context, the connection stays open after the request that opened it has ended. Only Close
-	// ends the connection.
+	// The connection must stay open after the end of the request that opened the connection. Therefore, the connection
+	// uses the background context. On this side, only Close ends the connection.
 	return &tunnel{Conn: websocket.NetConn(context.Background(), messages, websocket.MessageBinary), messages: messages}
 }
 

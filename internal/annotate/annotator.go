@@ -26,8 +26,9 @@ const (
 	// refusedRetry is how long the agent waits before it retries a write that the API server refused. The agent retries
 	// even if the pod has not changed, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
-	// changesWithin is the wait after a change of a timeline. Several changes of a pod within changesWithin cause only
-	// one write attempt. The timeline of a starting pod changes often, but the start-up completes only once.
+	// changesWithin is the wait between a change of a timeline and the write attempt. Several changes of a pod within
+	// changesWithin cause only one write attempt. The wait avoids useless attempts, because the timeline changes often
+	// before the start-up completes.
 	changesWithin = 250 * time.Millisecond
 )
 
@@ -49,11 +50,11 @@ type Annotator struct {
 	config  Config
 	metrics metrics
 	limit   flowcontrol.RateLimiter
-	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; each UID is queued once
+	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; no UID is queued twice
 	retries workqueue.TypedRateLimiter[string]
 
-	// provenAt is the latest time when a policy refused the request of checkPolicy. The refusal proves that the policy
-	// is in force. Only the goroutine of Run uses provenAt.
+	// provenAt is the time when a policy last refused a test request of checkPolicy. The refusal proves that the
+	// policy is in force. Only the goroutine of Run uses provenAt.
 	provenAt time.Time
 
 	mu   sync.Mutex
@@ -111,7 +112,7 @@ func (a *Annotator) Seen(pod *corev1.Pod) {
 		a.pods[uid] = before
 	}
 	if before.startUp != now.startUp || before.time != now.time {
-		before.notBefore = time.Time{} // the set of missing annotations has changed
+		before.notBefore = time.Time{} // no delay, because the missing annotations have changed
 	}
 	before.annotationRequest = now
 	a.queue.Add(uid)
@@ -172,7 +173,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// The pod might have changed during the wait for the rate limit, so serve reads the latest state.
+	// The pod might have changed during the wait for the rate limit. Therefore, serve reads the latest state.
 	if p, _, asks = a.requestOf(uid); !asks {
 		a.retries.Forget(uid)
 		return
@@ -252,8 +253,8 @@ func (a *Annotator) storeWritten(uid string, p annotationRequest, values map[str
 	}
 }
 
-// delayWrite delays the next write to a pod. Seen ends the delay if the pod's set of missing annotations changes, but
-// not after other changes of the pod.
+// delayWrite delays the next write to a pod. If the set of missing annotations changes, Seen ends the delay. Other
+// changes of the pod do not end the delay.
 func (a *Annotator) delayWrite(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

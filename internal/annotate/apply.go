@@ -16,15 +16,15 @@ import (
 // responseTimeout is the timeout of one request to the API server.
 const responseTimeout = 10 * time.Second
 
-// remedy is the first part of a report about a forbidden request. The API server's message comes last, because this
-// message is long and the health board truncates long reports.
+// If the API server forbids a request, the report to package health begins with remedy. The API server's message
+// follows remedy, because this message is long. Package health truncates long reports.
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 
 // applied is the configuration for server-side apply. The configuration contains the identity of the pod and all
-// annotations that the field manager must own. Because of the UID, server-side apply never creates a pod and never
-// writes to another pod of the same name. Because of the resource version, server-side apply never writes to a pod that
-// has changed since the agent read it.
+// annotations that the field manager must own. Because of the UID, server-side apply never creates a pod. The UID also
+// prevents a write to another pod with the same name. Because of the resource version, server-side apply never writes
+// to a pod that has changed since the agent read it.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`
@@ -53,7 +53,8 @@ func (a *Annotator) apply(ctx context.Context, p annotationRequest, annotations 
 	defer cancel()
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
-		// A rate limit in the client would delay the request after serve has chosen the resource version.
+		// The client must have no rate limit, because serve has already chosen the resource version. A delay would
+		// allow the pod to change before the request.
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).
 		MaxRetries(0). // the queue retries
 		Body(body)

@@ -15,13 +15,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// part is the annotator's name on the health board and in the findings of the command `check`.
+// part is the annotator's name in package health and in the findings of the command `check`.
 const part = "annotations"
 
 // checkLimit is the timeout of one test of the command `check`.
 const checkLimit = 5 * time.Second
 
-// Feature returns the removable feature: the flag --annotate and the component that writes annotations.
+// Feature returns the removable feature "annotate" (see package feature). The feature consists of the flag --annotate
+// and the component that writes annotations.
 func Feature() feature.Feature {
 	var on bool
 	return feature.Feature{

@@ -5,9 +5,9 @@ import "github.com/prometheus/client_golang/prometheus"
 // All possible results of a write request to the API server.
 const (
 	resultWritten  = "written"
-	resultConflict = "conflict" // the pod has changed, or another pod has the same name
+	resultConflict = "conflict" // the pod changed before the write, or another pod now has the same name
 	resultGone     = "gone"
-	resultRefused  = "refused" // refused by RBAC, admission or validation, or because no policy limits the agent
+	resultRefused  = "refused" // RBAC, admission or validation refused the request, or no policy limits the agent
 	resultFailed   = "failed"  // no response, or a temporary failure
 )
 

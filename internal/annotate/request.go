@@ -10,9 +10,8 @@ import (
 
 // The keys of annotations. A user requests an annotation by setting another annotation on the pod.
 const (
-	// RequestStartUp is the key of the annotation that requests the annotation "podlapse.dev/startup". The agent
-	// ignores the request unless the value is "true". The agent writes "podlapse.dev/startup" after the start-up is
-	// over.
+	// RequestStartUp is the key of the annotation that requests the annotation "podlapse.dev/startup". Only the value
+	// "true" is a request. The agent writes "podlapse.dev/startup" after the start-up is over.
 	RequestStartUp = "podlapse.dev/annotate"
 	StartUp        = "podlapse.dev/startup"
 	RequestTime    = "addtime" // any value requests the annotation "timestamp", which the agent writes immediately
@@ -26,14 +25,15 @@ const Manager = "podlapse"
 type annotationRequest struct {
 	uid, namespace, name string
 	version              string // the pod's resource version when the agent read the request
-	startUp, time        bool   // true if the pod requests the annotation but does not have it
-	// owned holds the annotations that the agent wrote to the pod earlier. Every request must repeat the annotations in
-	// "owned", because server-side apply removes fields that a field manager no longer sends.
+	startUp, time        bool   // true if the pod requests this annotation but does not have it yet
+	// owned holds the annotations that the agent wrote to the pod earlier. If a field manager no longer sends a field
+	// that it owns, server-side apply removes the field. Therefore, every request must repeat the annotations in
+	// "owned".
 	owned map[string]string
 }
 
-// readRequest returns the annotations that a pod requests and does not have yet. The second result is false if the pod
-// has all requested annotations, or if the pod is being deleted.
+// readRequest returns the annotations that a pod requests and does not have yet. If no requested annotation is
+// missing, or if the pod is being deleted, the second result is false.
 func readRequest(pod *corev1.Pod) (annotationRequest, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := annotationRequest{
@@ -44,7 +44,7 @@ func readRequest(pod *corev1.Pod) (annotationRequest, bool) {
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return annotationRequest{}, false
 	}
-	// The clones share no memory with the pod object.
+	// strings.Clone copies a string, so the copy shares no memory with the pod object.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
@@ -55,7 +55,8 @@ func readRequest(pod *corev1.Pod) (annotationRequest, bool) {
 	return a, true
 }
 
-// isOwned reports whether the agent applied an annotation and no other client changed the annotation later. In FieldsV1
+// isOwned reports whether the agent's field manager owns an annotation. The agent becomes the owner when it applies
+// the annotation. If another client changes the annotation later, the agent is no longer the owner. In FieldsV1
 // (k8s.io/apimachinery), the name of each field is a JSON key with the prefix "f:". The characters of an annotation's
 // name need no escaping in JSON.
 func isOwned(fields []metav1.ManagedFieldsEntry, annotation string) bool {

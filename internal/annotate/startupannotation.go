@@ -10,16 +10,16 @@ import (
 )
 
 // maxVerdict is the maximum length of the verdict in bytes. The verdict needs a limit, because it contains names of
-// images and containers. All other fields of the annotation are short, because the number of causes is limited. The
-// whole annotation is shorter than 4 KiB.
+// images and containers. All other fields of the annotation are short. The field seconds_by_cause is also short,
+// because the number of causes is limited. The whole annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUpAnnotation is the content of the annotation "podlapse.dev/startup". Users rely on the names and the meaning of
-// the fields, so the fields are a contract (docs/annotations.md).
+// startUpAnnotation is the content of the annotation "podlapse.dev/startup". Users rely on the names and the meaning
+// of the fields. Therefore, the names and the meaning must stay stable (docs/annotations.md).
 type startUpAnnotation struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
-	Error api.Seconds    `json:"error_seconds"` // error bound of total_seconds
+	Error api.Seconds    `json:"error_seconds"` // maximum error of total_seconds
 	// Causes contains the total duration of the phases of each cause. The durations of all causes add up to exactly
 	// Total. A cause whose duration is zero is omitted.
 	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`

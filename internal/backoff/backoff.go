@@ -10,8 +10,8 @@ import (
 // Policy doubles the wait after each consecutive failure, from First up to Max.
 type Policy struct{ First, Max time.Duration }
 
-// Delay returns the wait after the given number of consecutive failures. Delay subtracts a random part, at most half
-// of the wait, so that the agents of many nodes do not retry at the same time.
+// Delay returns the wait after the given number of consecutive failures. Delay subtracts a random part, which is at
+// most half of the wait. Because of the random part, the agents of many nodes do not retry at the same time.
 func (p Policy) Delay(failures int) time.Duration {
 	d := p.Max
 	if failures < 10 {

@@ -12,11 +12,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// errUnknownPod means that every agent that could know the pod has responded, and that none of these agents knows the
-// pod.
+// errUnknownPod means that no agent knows the pod, and that every agent that could know the pod has responded.
 var errUnknownPod = errors.New("not found")
 
-// maxFailures is the maximum number of failed agents that a command lists with their errors.
+// maxFailures is the maximum number of agents whose errors a command prints.
 const maxFailures = 10
 
 // agentQuery is one run of a command that queries agents. agentQuery contains the command's arguments and outputs, and
@@ -61,8 +60,9 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// print writes text to standard output. If agents did not respond, print also writes notes to standard error. The exit
-// code is ExitPartial if the list "failed" contains an error.
+// print writes text to standard output. print also writes notes to standard error, for example the errors of agents
+// that did not respond. If the list "failed" contains an error, the exit code is ExitPartial. If the write to standard
+// output fails, the exit code is ExitFailed.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -84,8 +84,9 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes three things to standard error: the errors of at most maxFailures agents, the number of agents
-// that the command could not query in time, and the number of pods that a list omits.
+// noteFailed writes the errors in the list "failed" to standard error. For agents that did not respond, it writes at
+// most maxFailures errors, and then the number of the other errors. For agents that the command could not query in
+// time, it writes only their number. If a list omits pods, noteFailed writes the number of these pods.
 func (a agentQuery) noteFailed(failed []error) {
 	unresponsive, late := 0, 0
 	for _, err := range failed {
@@ -112,7 +113,8 @@ func (a agentQuery) noteFailed(failed []error) {
 	}
 }
 
-// omitted is the note that a list does not contain all pods. The list of the agents' errors can also contain this note.
+// omitted is the note that a list does not contain all pods. omitted implements error, so that a list of the agents'
+// errors can also contain this note.
 type omitted struct{ pods int }
 
 // Error implements error.
@@ -120,9 +122,9 @@ func (o *omitted) Error() string {
 	return fmt.Sprintf("%d more pods are not shown: select fewer pods with -n, -l or --node", o.pods)
 }
 
-// noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy failed.
-// Without --verbose, noteFallback writes nothing: in many clusters the proxy never reaches pods, so every command would
-// write the note.
+// noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy
+// failed. Without --verbose, noteFallback writes nothing. In many clusters the proxy never reaches pods, so every
+// command would write the note.
 func (a agentQuery) noteFallback() {
 	if a.cluster == nil || !a.target.verbose {
 		return
@@ -155,8 +157,8 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return responses, failed, nil
 }
 
-// eachAgent queries agents, and immediately passes each response to the function "take", so that memory does not hold
-// the responses of all agents at the same time. eachAgent calls "take" for one response at a time, in any order.
+// eachAgent queries agents and passes each response to the function "take" as soon as it arrives. So memory does not
+// hold the responses of all agents at the same time. eachAgent calls "take" for one response at a time, in any order.
 // eachAgent returns the agents that responded, and the errors of the other agents. If no agent responds, eachAgent
 // fails.
 func eachAgent[A any](

@@ -24,8 +24,8 @@ const (
 
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// completions describes the program's commands and flags to cobra, because cobra knows the completion protocols of the
-// shells. cobra is used only for completion: when a command runs, flags.Table parses its arguments.
+// completions describes the program's commands and flags to cobra. cobra implements the completion protocols of the
+// shells. The program uses cobra only for completion. When a command runs, flags.Table parses its arguments.
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),
@@ -65,8 +65,8 @@ func (c Call) withArgs(args []string) Call {
 	return c
 }
 
-// suggestions removes names that contain special characters. Names are untrusted, and shells would evaluate special
-// characters.
+// suggestions returns at most maxSuggestions names that start with the text in "beginning". It drops names that
+// contain special characters, because names are untrusted and shells would evaluate these characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
@@ -82,7 +82,7 @@ func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirec
 	return fit, directive
 }
 
-// typed returns the flags that the user has already typed, in the form of arguments.
+// typed returns the flags that the user has already typed, in the form --NAME=VALUE.
 func typed(cmd *cobra.Command) []string {
 	var args []string
 	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
@@ -124,9 +124,9 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 	}
 }
 
-// suggestValues returns the suggestions for the value of a flag. suggestValues first sets the flags that the user has
-// already typed, because suggestions depend on these flags. Invalid flags cause no error here, because the command
-// itself reports invalid flags.
+// suggestValues returns the suggestions for the value of a flag. suggestValues first parses the flags that the user
+// has already typed, because suggestions depend on these flags. It ignores invalid flags, because the command itself
+// reports them.
 func suggestValues(ctx context.Context, table flags.Table, name string, call Call) []string {
 	_, _ = table.Parse(call.Args, call.Getenv, 0)
 	for _, f := range table {

@@ -22,7 +22,7 @@ const (
 	ExitUnreachable = 4   // the API server, the agent or Prometheus is unreachable, or temporarily cannot respond
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
 	ExitPartial     = 6   // some agents did not respond, or a list omits pods; the command printed all other data
-	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same exit code
+	ExitInterrupted = 130 // SIGINT or SIGTERM stopped the command; 130 is the usual exit code after SIGINT
 )
 
 // exitOf returns the exit code for an error of a query.
@@ -56,7 +56,7 @@ func exitOfRefusal(refused *client.Refusal) int {
 	switch {
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
 		return ExitForbidden
-	case refused.Status == http.StatusNotFound && refused.Reason != "": // a refusal by an agent always has a reason
+	case refused.Status == http.StatusNotFound && refused.Reason != "": // a 404 without a reason is not from an agent
 		return ExitNotFound
 	case refused.Status >= http.StatusInternalServerError, refused.Status == http.StatusTooManyRequests:
 		return ExitUnreachable

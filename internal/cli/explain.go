@@ -24,7 +24,7 @@ type explainConfig struct {
 	target
 	listOutput
 	since     time.Duration // 0 without --since
-	revisions []string      // at most two names or numbers of revisions
+	revisions []string      // at most two revisions; each one is a number or the value of a label
 }
 
 func (c *explainConfig) table() flags.Table {
@@ -100,7 +100,8 @@ func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []
 		})
 }
 
-// explain prints the start-ups of the resources, and then the errors of resources without a start-up.
+// explain prints the start-ups of the resources. If a resource has no start-up, explain then prints the resource's
+// error.
 func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resource) int {
 	records, failed, none := a.recordsOf(ctx, wanted, c.sinceAt(a.Now()))
 	if len(wanted) == 1 && wanted[0].isWorkload() && len(records) > 0 {
@@ -118,8 +119,9 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	return code
 }
 
-// printStartUps prints the waterfall of each named pod. If a resource is not a pod and there are several start-ups,
-// printStartUps prints a list and then the waterfall of the slowest start-up.
+// printStartUps prints start-ups in the output format of the flag -o. With -o table, it prints the waterfall of each
+// start-up if all resources are pods or if there is only one start-up. Otherwise, -o table prints a list and then the
+// waterfall of the slowest start-up.
 func (a agentQuery) printStartUps(
 	ctx context.Context, c explainConfig, wanted []resource, records []api.Record, failed []error,
 ) int {
@@ -157,17 +159,17 @@ func (a agentQuery) printStartUps(
 	return a.print(text, failed)
 }
 
-// waterfall returns the waterfall of a start-up, the pod's wait while its node was starting, and the changes that would
-// make the start-up faster.
+// waterfall returns the waterfall of a start-up and at most two more sections. One section describes how long the pod
+// waited while its node was starting. The other section lists changes that would make the start-up faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
 	predictions, unknown := whatif.Predict(record)
 	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedDuringStartUp(ctx, record, page) +
 		render.WhatIf(predictions, unknown, page)
 }
 
-// livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The result is empty if the pod
-// does not wait for a pull, or if the agent does not respond. If the agent does not respond, the waterfall shows only
-// that a pull is in progress.
+// livePulls returns the pulls in progress on the pod's node for pods in the pod's namespace. If the pod does not wait
+// for a pull, the result is empty. If the agent does not respond, the result is also empty, and the waterfall shows
+// only that a pull is in progress.
 func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.LivePullRecord {
 	inProgress := func(p api.PullRecord) bool { return p.Outcome == imagepull.OutcomePulling }
 	if !slices.ContainsFunc(record.Pulls, inProgress) {
@@ -179,9 +181,10 @@ func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.Live
 	return list.Items
 }
 
-// recordsOf returns the start-ups of the resources, the errors of agents that did not respond, and the errors of
-// resources without a start-up. After an error other than "not found", recordsOf does not query the remaining
-// resources. For workloads and nodes, recordsOf omits start-ups that ended before the time in the argument "since".
+// recordsOf returns the start-ups of the resources. The result "failed" contains the errors of agents that did not
+// respond, and the result "none" contains the errors of resources without a start-up. If such a resource has an error
+// other than "not found", recordsOf does not query the remaining resources. For workloads and nodes, recordsOf omits
+// start-ups that ended before the time in the argument "since".
 func (a agentQuery) recordsOf(
 	ctx context.Context, wanted []resource, since time.Time,
 ) (records []api.Record, failed, none []error) {
@@ -271,7 +274,7 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 // pod, or does not allow the user to get the pod, record queries all agents. If record queries all agents, it also
 // returns the errors of agents that did not respond.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
-	node, bound := a.target.node, "" // bound is the pod's node, according to the API server
+	node, bound := a.target.node, "" // bound is the node that the API server returns for the pod
 	if a.cluster != nil && node == "" {
 		var err error
 		bound, err = a.cluster.NodeOf(ctx, pod.namespace, pod.name)
@@ -320,8 +323,9 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	return api.Record{}, nil, unknownPod(pod, len(responses))
 }
 
-// mayBeGone reports whether an agent might know a pod although the API server refused the request for the pod. The
-// pod might be deleted, or the user might have no permission to get the pod.
+// mayBeGone reports whether the API server responded "not found" or "forbidden" to the request for a pod. In these
+// cases, an agent might still know the pod: the pod might be deleted, or the user might have no permission to get the
+// pod from the API server.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)

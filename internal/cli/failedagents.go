@@ -25,11 +25,12 @@ func (a agentQuery) noneResponded(failed []error) error {
 	return fmt.Errorf("none of %d agents responded: %w", len(failed), first)
 }
 
-// missing describes the agents that failed. The result "text" states how many agents did not respond and how many
-// agents the command could not query in time, and omits a count of zero. The result "first" is the error of the first
-// agent that did not respond, or the first error if there is no such agent. If the command could not query all agents
-// in time, "first" has the type *lateError. For a *lateError, the command suggests a longer timeout instead of the
-// remedy for the agent's error.
+// missing describes the agents that failed. The result "text" contains two numbers: the number of agents that did not
+// respond, and the number of agents that the command could not query in time. The text omits a number that is zero.
+// The result "first" is the error of the first agent that did not respond. If there is no such agent, "first" is the
+// first error in the list "failed". If the command could not query all agents in time, missing wraps "first" in a
+// *lateError. For a *lateError, the command suggests a longer timeout. It does not suggest the remedy for the agent's
+// error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {
@@ -70,9 +71,9 @@ func (a agentQuery) lateText(late int) string {
 	return fmt.Sprintf("%s %s not queried within the time limit %s", agentsText(late), verb, a.target.limit)
 }
 
-// longerTimeout returns the remedy for agents that the command could not query in time. The suggested timeout is long
-// enough even if none of the agents in the count "late" responds, but never exceeds maxLimit. If the timeout is already
-// maxLimit, the remedy is to repair the agents that do not respond.
+// longerTimeout returns the remedy for agents that the command could not query in time. The remedy suggests a timeout
+// of at most maxLimit. Up to this limit, the timeout is long enough even if none of the agents in the count "late"
+// responds. If the timeout is already maxLimit, the remedy is to repair the agents that do not respond.
 func (a agentQuery) longerTimeout(late int) string {
 	if a.target.limit >= maxLimit {
 		return "repair the agents that do not respond"
@@ -89,7 +90,7 @@ func agentsText(n int) string {
 	return fmt.Sprintf("%d agents", n)
 }
 
-// lateError is the first error of a command that could not query all agents in time.
+// lateError contains the first error of a command that could not query all agents in time.
 type lateError struct{ first error }
 
 // Error implements error.

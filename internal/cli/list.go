@@ -17,7 +17,8 @@ type column[T any] struct {
 	right bool
 	// shorten makes the text of a cell fit on a narrow terminal. If the column must not be shortened, shorten is nil.
 	shorten func(text string, cells int) string
-	// optional is true if a table on a narrow terminal omits the column.
+	// optional is true if a table can omit the column. A table omits the column if the terminal is too narrow even for
+	// shortened columns.
 	optional bool
 	cell     func(T) string
 	style    func(T) terminal.Style // nil for plain text
@@ -40,9 +41,10 @@ type view[T any] struct {
 	object   func(T) any   // data of the item, for -o json and -o yaml
 	whole    func([]T) any // data of all items in one object, for -o json and -o yaml without -w
 	empty    string        // text instead of an empty table
-	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
-	// queries, the command identifies each item by the function "id". The result of the function "state" must not
-	// contain durations that grow with time: otherwise the command would print every row again after each query.
+	// With -w, the command compares the results of two queries. The function "id" identifies the same item in both
+	// results. If the result of the function "state" has changed for an item, the command prints the item's row again.
+	// The state must not contain durations that grow with time. Otherwise, the command would print every row again
+	// after each query.
 	id, state func(T) string
 }
 
@@ -151,7 +153,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 			Name: "sort-by", Value: strings.Join(orders, "|"),
 			Help: "sort the rows by this column. The largest duration, size or factor is first",
 			Set: func(value string) error {
-				// kubectl writes a sort key as {.KEY}
+				// as in kubectl, the user can write a sort key as {.KEY}
 				if key := strings.TrimPrefix(strings.Trim(value, "{}"), "."); slices.Contains(orders, key) {
 					value = key
 				}

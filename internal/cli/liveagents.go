@@ -25,8 +25,8 @@ const (
 	searchEvery = 30 * time.Second
 )
 
-// keys sends the typed keys until the terminal is closed. keys omits the escape sequences of function keys, because the
-// bytes of these sequences look like other keys. A whole escape sequence arrives in one read.
+// keys sends the typed keys until the terminal is closed. A function key sends an escape sequence, whose bytes look
+// like other keys. So keys drops escape sequences. Each escape sequence arrives completely in one read.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
 	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled
@@ -48,18 +48,18 @@ func keys(in io.Reader) <-chan byte {
 	return typed
 }
 
-// liveAgents manages the goroutines that read the streams of agents or poll agents, and holds the board that shows the
-// agents' data. Only one goroutine uses the board.
+// liveAgents manages the goroutines that read the streams of agents or poll agents. The board contains the agents'
+// data and formats it for the screen. Only one goroutine uses the board.
 type liveAgents struct {
 	agentQuery
 	config  topConfig
 	filter  client.Filter // filter of the streams
 	board   *top.Board
 	running map[string]context.CancelFunc // functions that stop the streams, by the name of the agent's pod
-	heard   chan streamEvent              // has no capacity: each stream waits until the board has taken the event
+	heard   chan streamEvent              // unbuffered: a stream waits until the board's goroutine receives the event
 	ended   chan streamEnd
 	polling poller
-	found   chan searchResult // has capacity 1, because only one search runs at a time
+	found   chan searchResult // capacity 1 is sufficient, because only one search runs at a time
 	looking sync.WaitGroup
 	opened  bool // at least one agent has responded
 }
@@ -173,8 +173,8 @@ type canvas interface {
 	Draw(lines []string) error
 }
 
-// show draws the board until ctx is done, the user quits, or drawing fails. If the queries to all agents fail before
-// any agent has responded, show returns an error.
+// show draws the board until ctx is done, the user quits, or drawing fails. show returns an error if all streams or
+// queries have failed and no agent has ever responded.
 func (l *liveAgents) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()

@@ -200,8 +200,8 @@ func (n listedNode) name() string { return terminal.Clean(n.node.Node) }
 
 func (n listedNode) starting() int { return n.node.Pods.States[timeline.StateStarting] }
 
-// worstPhase returns the current phase of the pod that has been in its phase for the longest time. If no pod is
-// starting, worstPhase returns the zero value.
+// worstPhase compares the current phases of all starting pods and returns the longest phase. If no pod is starting,
+// worstPhase returns the zero value.
 func (n listedNode) worstPhase() api.StartingRecord {
 	var worst api.StartingRecord
 	for _, s := range n.node.Starting {
@@ -262,7 +262,8 @@ const (
 	leastLost = 10 * time.Millisecond
 )
 
-// lostIn returns the kinds of work in which the node lost the most time, with the lost time per start-up.
+// lostIn returns the text of the column LOST IN: the kinds of work with the most lost time, and the lost time of each
+// kind per start-up.
 func (n listedNode) lostIn() string {
 	var works []string
 	for _, w := range n.factor.LostIn {
@@ -288,26 +289,27 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// Limits above which a factor means that the node or the registry is slow. The alerts for slow nodes and registries use
-// the same limits, but also have other conditions.
+// A node whose factor is above slowNode is slow. A registry whose factor is above slowRegistry is slow. The alerts for
+// slow nodes and registries use the same limits, but also have other conditions.
 const (
 	slowNode     = 2
 	slowRegistry = 3
 )
 
-// factorText formats a factor with one decimal. A factor below 1 has two significant digits.
+// factorText formats a factor with one decimal. A factor between 0 and 0.995 has at most two significant digits
+// instead.
 func factorText(factor *float64) string {
 	if factor == nil {
 		return "-"
 	}
-	if *factor > 0 && *factor < 0.995 { // for example the factor of a registry that is 20 times as fast as the others
+	if *factor > 0 && *factor < 0.995 { // for example 0.05: a registry 20 times as fast as the others
 		return strconv.FormatFloat(*factor, 'g', 2, 64)
 	}
 	return factorState(factor)
 }
 
-// factorState returns a factor, rounded to one decimal, for the state of a row. Without the rounding, a command with -w
-// would print a row again after every small change of the factor.
+// factorState formats a factor with one decimal, as a part of a row's state. With -w, a command prints a row again if
+// the row's state changes. Without the rounding, every small change of the factor would change the state.
 func factorState(factor *float64) string {
 	if factor == nil {
 		return "-"

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// waitedDuringStartUp returns a section about a pod that waited while its node was starting. The result is empty if
-// the pod did not wait, or if the agent does not follow the start-up of its node.
+// waitedDuringStartUp returns a section about the time that a pod waited while its node was starting. If the pod did
+// not wait, the result is empty. The result is also empty if the agent has no data about the start-up of its node.
 func (a agentQuery) waitedDuringStartUp(ctx context.Context, record api.Record, page terminal.Page) string {
 	if !nodestart.MayHaveWaited(record) {
 		return ""
@@ -25,7 +25,7 @@ func (a agentQuery) waitedDuringStartUp(ctx context.Context, record api.Record, 
 	return render.WaitedDuringStartUp(nodestart.WaitedDuring(record, response), page)
 }
 
-// askNode queries the agent of one node. The result is false if the agent does not respond.
+// askNode queries the agent of one node. If the agent does not respond, the result "ok" is false.
 func askNode[T any](ctx context.Context, a agentQuery, node string,
 	query func(context.Context, client.Client) (T, error)) (value T, ok bool) {
 	found, err := a.agents(ctx, node)

@@ -78,7 +78,8 @@ func formatHelp(formats []string) string {
 	return help
 }
 
-// Limits of --width in terminal cells. With usual names, all tables except those of -o wide fit into minWidth.
+// Limits of --width in terminal cells. If names have usual lengths, all tables fit into minWidth, except
+// the tables of -o wide.
 const (
 	minWidth = 60
 	maxWidth = 1023

@@ -67,8 +67,8 @@ func runPage(ctx context.Context, call Call) int {
 	return agentQuery.page(ctx, c, node)
 }
 
-// nodeName returns the result of oneNode. If the command queries one agent at a URL, nodeName refuses a name, because
-// the user cannot select this agent by the name of its node.
+// nodeName returns the node's name from the arguments or from --node: see oneNode. If the command queries one agent at
+// a URL, nodeName refuses a name. The user cannot select this agent by the name of its node.
 func (r agentAccess) nodeName(args []string, flag string) (string, error) {
 	name, err := oneNode(args, flag)
 	if err == nil && name != "" {

@@ -8,15 +8,16 @@ import (
 	"github.com/podlapse/podlapse/internal/agents"
 )
 
-// pollEvery is the minimum time between the starts of two rounds. In each round, the command `top` queries all agents,
-// at most agents.AtOnce at a time.
+// pollEvery is the minimum time between the starts of two rounds. In each round, the command `top` queries all agents
+// with agents.EachDone, which limits the number of concurrent queries.
 const pollEvery = 5 * time.Second
 
-// poller queries agents in rounds. The goroutine that uses the board starts and ends the rounds.
+// poller queries agents in rounds. In each round, it queries every agent once. The goroutine that uses the board
+// starts and ends the rounds.
 type poller struct {
 	agents    []agents.Agent               // empty while the command `top` uses streams
 	responses chan agents.Result[snapshot] // unbuffered: a send waits until the board's goroutine receives
-	done      chan struct{}                // has capacity 1, because only one round runs at a time
+	done      chan struct{}                // capacity 1 is sufficient, because only one round runs at a time
 	running   sync.WaitGroup
 	busy      bool
 	began     time.Time
@@ -27,7 +28,8 @@ func newPoller() poller {
 	return poller{responses: make(chan agents.Result[snapshot]), done: make(chan struct{}, 1)}
 }
 
-// startPoll starts a round if the command `top` polls agents and the previous round started at least pollEvery ago.
+// startPoll starts a round if the command `top` polls agents and the previous round has ended. If the previous round
+// started less than pollEvery ago, startPoll does nothing.
 func (l *liveAgents) startPoll(ctx context.Context, now time.Time) {
 	p := &l.polling
 	if len(p.agents) == 0 || p.busy || !p.began.IsZero() && now.Sub(p.began) < pollEvery {
@@ -63,7 +65,8 @@ func (l *liveAgents) takeResponse(response agents.Result[snapshot]) {
 	response.Value.show(l.board, response.Agent.Pod, now)
 }
 
-// endPoll ends a round of queries to all agents. If no agent has ever responded, endPoll returns an error.
+// endPoll ends a round of queries to all agents. If no agent has ever responded, endPoll returns the first error of
+// the round.
 func (l *liveAgents) endPoll() error {
 	l.polling.busy = false
 	if !l.opened && l.polling.refused != nil {

@@ -59,9 +59,9 @@ type Program struct {
 type Command struct {
 	Name    string
 	Summary string
-	Group   string // heading above the command in the help; empty for the heading otherCommands
-	// Usage is the syntax of the arguments. The command's help shows Usage, then Description, then Examples. Usage,
-	// Description and Examples are empty if the command passes its own help to Call.Parse.
+	Group   string // heading above the command in the help; if empty, the heading is otherCommands
+	// Usage is the syntax of the arguments. The command's help shows Usage, then Description, then Examples. A command
+	// that passes its own help to Call.Parse leaves these three fields empty.
 	Usage, Description string
 	Examples           []Example
 	// Similar contains words that users type instead of the command's name. If a user types one of these words,
@@ -73,8 +73,8 @@ type Command struct {
 	// has no flags, Flags is nil.
 	Flags func() flags.Table
 	// Arguments returns suggestions for the next argument, for shell completion. The call contains the flags that the
-	// user has already typed, and "beginning" is the typed part of the argument. Completion drops suggestions that do
-	// not start with the typed part. If the command has no argument, or if the argument is a file, Arguments is nil.
+	// user has already typed. "beginning" is the typed part of the argument. Completion drops suggestions that do not
+	// start with this part. If the command has no argument, or if the argument is a file, Arguments is nil.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
 	Files     bool // true if the argument is a file
 }
@@ -194,7 +194,7 @@ func Help() Command {
 }
 
 // Parse reads the flags and at most maxArguments other arguments. If the result "ok" is false, Parse has printed the
-// help or the error, and the command must exit with the exit code in the result "code".
+// help or the error. The command must then exit with the exit code in the result "code".
 func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []string, code int, ok bool) {
 	rest, err := table.Parse(c.Args, c.Getenv, maxArguments)
 	switch {
@@ -207,8 +207,8 @@ func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []s
 	return rest, ExitOK, true
 }
 
-// withCommand adds a hint to the error if the first unexpected argument is the name of another command or a word
-// similar to this name. For example, in "top nodes", the argument "nodes" is the name of another command.
+// withCommand adds a hint to the error if the first unexpected argument is the name of a command, or a word in a
+// command's field Similar. For example, in "top nodes", the argument "nodes" is the name of a command.
 func (c Call) withCommand(err error, rest []string, maxArguments int) error {
 	if len(rest) <= maxArguments {
 		return err
@@ -235,7 +235,7 @@ func (c Call) FailUsage(err error) int {
 	return ExitUsage
 }
 
-// helpContents names the contents of the command's help.
+// helpContents returns a phrase that states what the command's help contains, for example "the flags".
 func (c Call) helpContents() string {
 	for _, command := range c.Program.Commands {
 		switch {

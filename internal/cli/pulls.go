@@ -28,7 +28,7 @@ func (c *pullsConfig) table() flags.Table {
 
 func (c *pullsConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
-// nodePulls contains the pulls of one node. Node is empty if the command queries only one agent.
+// nodePulls contains the pulls of one node. Node is empty if the command queries one agent at a URL.
 type nodePulls struct {
 	Node string `json:"node,omitempty"`
 	api.PullList
@@ -151,7 +151,7 @@ func pulls(nodes bool) view[listedPull] {
 		},
 		id: func(p listedPull) string {
 			id := fmt.Sprintf("%s|%t|%s|%s|%s", p.node, p.live != nil, p.pod(), p.container(), p.image())
-			if p.recent != nil { // the pod's name is not unique, because a StatefulSet reuses names
+			if p.recent != nil { // the names are not unique, because a StatefulSet reuses the names of its pods
 				id += fmt.Sprintf("|%d|%d", p.recent.Attempt, p.recent.FinishedAt.UnixNano())
 			}
 			return id
@@ -233,9 +233,9 @@ func (p listedPull) texts() render.PullTexts {
 }
 
 // For a pull in progress, age returns the time since the kubelet requested the pull. The age has its own column,
-// because the agent cannot divide the age between the columns QUEUE and PULL. For example, if a pull has not received
-// any content yet, the agent does not know whether the pull waits in the node's queue or for the registry's first
-// response.
+// because the agent cannot divide the age between the columns QUEUE and PULL. For example, a pull might not have
+// received any content yet. This pull can wait in the node's queue or for the registry's first response, and the agent
+// does not know which is true.
 func (p listedPull) age() string {
 	if p.live == nil {
 		return "-"
@@ -245,8 +245,9 @@ func (p listedPull) age() string {
 
 func (p listedPull) state() string { return p.texts().State }
 
-// stateAndRate returns the state of a pull. If the rate of a download is known, the result also contains the rate. With
-// -w, the command prints a row again if the state changes, but not if only the rate changes.
+// stateAndRate returns the state of a pull. If the rate of a download is known, the result also contains the rate, and
+// the remaining time if it is known. With -w, the command prints a row again if the state changes. A change of the
+// rate alone does not print the row again.
 func (p listedPull) stateAndRate() string {
 	if p.live != nil {
 		return render.LivePullRateText(*p.live)

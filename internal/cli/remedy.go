@@ -61,8 +61,8 @@ func (r agentAccess) withRemedy(err error) error {
 	return r.serverRemedy(err)
 }
 
-// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. The API
-// server's message for this failure contains "error dialing backend": see the function "dial" in
+// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. In this case,
+// the API server's message contains "error dialing backend". The message comes from the function "dial" in
 // k8s.io/apimachinery/pkg/util/proxy.
 func toKubelet(err error) bool {
 	var unreached *agents.Unreached
@@ -73,8 +73,8 @@ func toKubelet(err error) bool {
 	return errors.As(err, &refused) && refused.Kubernetes && strings.Contains(refused.Reason, "error dialing backend")
 }
 
-// serverRemedy adds a remedy to the error of a query to the agent in --server, or to the local agent if the user set
-// neither --server nor a kubeconfig. The address in the remedy contains no password.
+// serverRemedy adds a remedy to the error of a query to the agent in --server. If the user set neither --server nor a
+// kubeconfig, the error comes from the local agent. The address in the remedy contains no password.
 func (r agentAccess) serverRemedy(err error) error {
 	var certificate *tls.CertificateVerificationError
 	switch {
@@ -95,8 +95,8 @@ func (r agentAccess) serverRemedy(err error) error {
 	return fmt.Errorf("--server: %w", err)
 }
 
-// unknownOnNode adds a remedy to the error of an agent that does not know a pod. The argument "node" is the node of the
-// pod according to the API server, or empty if the user selected the agent.
+// unknownOnNode adds a remedy to the error of an agent that does not know a pod. The argument "node" is the node that
+// the API server returns for the pod. If the user selected the agent, "node" is empty.
 func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 	if node != "" {
 		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. The node's agent may not have "+
@@ -129,8 +129,8 @@ func unknownWorkload(r resource, since time.Time) error {
 		terminal.ShortName(r.namespace))
 }
 
-// asWorkload returns the hint for a user who gave the name of a workload as the name of a pod, or who misspelled the
-// type of a resource.
+// asWorkload returns a hint for the error about an unknown pod. The user might have misspelled the type of a resource,
+// or might have used the name of a workload as the name of a pod.
 func (r resource) asWorkload() string {
 	return cmp.Or(r.typo, "For a workload, use TYPE/NAME, for example deploy/"+terminal.ShortName(r.name)+".")
 }
@@ -151,8 +151,8 @@ func apiServerRemedy(err error, refused *client.Refusal, namespace string) error
 	return err
 }
 
-// unreachedRemedy adds a remedy to the error of an agent that the command could not reach over the API server's proxy
-// or over a port-forward.
+// unreachedRemedy adds a remedy to the error of an agent that the command could not reach. Both the API server's proxy
+// and the port-forward failed.
 func unreachedRemedy(err error, unreached *agents.Unreached, namespace string) error {
 	var refused *client.Refusal
 	if errors.As(unreached.Forward, &refused) && refused.Status == http.StatusForbidden {

@@ -105,7 +105,7 @@ func runReport(ctx context.Context, call Call) int {
 	return a.print(text, failed)
 }
 
-// report queries the agents and adds up their sums.
+// report queries the agents for the sums of their start-ups, and adds up the sums of all agents.
 func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {
@@ -137,9 +137,9 @@ func (a agentQuery) report(ctx context.Context, c reportConfig) (report.Report, 
 	return result, failed, nil
 }
 
-// sumsOf returns the sums of an agent. If the sums are not available, sumsOf adds up the records of the start-ups. The
-// sums are not available if the agent is too old, if the agent keeps no sums, or if the user has no permission to get
-// sums. If the sums or the records have impossible values, sumsOf fails.
+// sumsOf returns the sums of one agent's start-ups. If the sums are not available, sumsOf adds up the records of the
+// start-ups. The sums are not available if the agent is too old, if the agent keeps no sums, or if the user has no
+// permission to get sums. If the sums or the records have impossible values, sumsOf fails.
 func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.ReportRecord, error) {
 	sums, err := c.Report(ctx, since)
 	if err == nil {
@@ -154,7 +154,8 @@ func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.Rep
 		return api.ReportRecord{}, err
 	}
 	sums = known.Record()
-	// sums.Since stays zero, because the agent does not report the time from which it remembers all start-ups.
+	// The field sums.Since stays zero. It is the time from which the sums are complete, and the records do not show
+	// this time.
 	sums.Node, sums.At = node, api.InstantOf(now)
 	return sums, nil
 }

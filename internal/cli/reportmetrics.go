@@ -15,7 +15,7 @@ import (
 // maxMetricsTime is the largest value of --since with --prometheus.
 const maxMetricsTime = 7 * 24 * time.Hour
 
-// prometheus selects a Prometheus server.
+// prometheus contains the flags that select a Prometheus server.
 type prometheus struct {
 	server *url.URL // nil to query the agents
 	token  string   // bearer token for the server; empty without --prometheus-token-file
@@ -37,7 +37,7 @@ func (p *prometheus) table() flags.Table {
 	}
 }
 
-// check reports flags that select agents, because these flags have no meaning for a Prometheus server.
+// check returns an error if the user set flags that select agents. These flags have no meaning for a Prometheus server.
 func (p *prometheus) check(t target) error {
 	given := t.ofServer()
 	for _, f := range []struct {

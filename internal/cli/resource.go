@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// Kinds of resources that are not workloads. The kinds of workloads are spelled as in owner references, for example
-// Deployment.
+// Kinds of resources that are not workloads. For workloads, the field "kind" has the same value as in owner references,
+// for example Deployment.
 const (
 	kindPod  = "Pod"
 	kindNode = "Node"
@@ -20,9 +20,9 @@ const (
 // namespaceType lists kubectl's names for the type Namespace.
 var namespaceType = []string{"namespace", "namespaces", "ns"}
 
-// otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error.
-// The command does not interpret svc/web as the pod "web" in the namespace "svc", because namespaces rarely have the
-// name of a resource type.
+// otherTypes lists kubectl's names of common resources that have no start-ups. If an argument starts with such a name,
+// for example svc/web, the command fails. The text svc/web could also mean the pod "web" in the namespace "svc". The
+// command ignores this meaning, because namespaces rarely have the name of a resource type.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
@@ -37,8 +37,8 @@ const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
 type resource struct {
 	kind            string
 	namespace, name string // namespace is empty for a node
-	// typo is a hint for the user if the name of the pod or of its namespace is similar to a resource type. If no name
-	// is similar to a resource type, typo is empty.
+	// typo is a hint for the user about a possible typing error. The field is set only if the name of the pod or of its
+	// namespace is similar to a resource type.
 	typo string
 }
 
@@ -51,8 +51,9 @@ func (r resource) String() string {
 	return strings.ToLower(r.kind) + " " + text
 }
 
-// resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. resources also accepts
-// NAMESPACE/POD if NAMESPACE is not a resource type. If the result is empty, the arguments select all pods.
+// resources parses the arguments. The method accepts the forms of kubectl: TYPE/NAME, TYPE NAME..., and the NAME of a
+// pod without a type. If NAMESPACE is not a resource type, the method also accepts NAMESPACE/POD. If the result is
+// empty, the arguments select all pods.
 func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -129,9 +130,9 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	return one, nil
 }
 
-// typoIn returns a hint if a word is similar to a resource type. If the word is not similar to a resource type, the
-// result is empty. The argument "taken" states how the command interprets the word. The argument "rest" is the text
-// that follows the type.
+// typoIn returns a hint if a word is similar to a resource type. Otherwise, the result is empty. The argument "taken"
+// is the command's interpretation of the word, for example "a namespace". The argument "rest" is the text after the
+// word, for example "/web".
 func typoIn(word, taken, rest string) string {
 	similar := resourcetype.Similar(word)
 	if similar == "" {

@@ -17,8 +17,8 @@ import (
 // maxListed is the maximum number of start-ups in a list, for all nodes together.
 const maxListed = 20_000
 
-// startUps returns the view of a list of start-ups. If the argument "nodes" is true, the list has a column with the
-// node.
+// startUps returns a view, which describes how a command prints a list of start-ups. If the argument "nodes" is true,
+// the list has a column with the node.
 func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 	columns := []column[api.Record]{
 		{title: "NODE", shorten: terminal.ClipMiddle, optional: true, cell: nodeOf},
@@ -135,7 +135,8 @@ func stateStyle(r api.Record) terminal.Style {
 	return terminal.Vermillion
 }
 
-// records queries the agents for the start-ups that match at least one of the filters. The filters must not overlap.
+// records queries the agents for the start-ups that match at least one of the filters. A start-up must not match two of
+// the filters, because the result would contain this start-up twice.
 func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]api.Record, []error, error) {
 	responses, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		var records []api.Record
@@ -159,8 +160,8 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 	return records, failed, nil
 }
 
-// cutList removes the items of a list beyond maxListed. If cutList removes items, it adds an error with their number to
-// the argument "failed".
+// cutList shortens a list to maxListed items. If cutList removes items, it appends an error to the list "failed". This
+// error contains the number of removed items.
 func cutList[T any](items []T, failed []error) ([]T, []error) {
 	if more := len(items) - maxListed; more > 0 {
 		return items[:maxListed], append(failed, &omitted{pods: more})
@@ -180,17 +181,18 @@ func allRecords(ctx context.Context, c client.Client, filter client.Filter) ([]a
 	return records, nil
 }
 
-// Labels that the controllers of ReplicaSets and Jobs set on each pod.
+// Labels of the pods in a Deployment's ReplicaSet or in a Job.
 const (
 	hashLabel = "pod-template-hash" // value: the suffix of the ReplicaSet's name
 	jobLabel  = "job-name"          // value: the name of the Job
 )
 
-// workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
-// know only the Deployment or the CronJob. For a ReplicaSet, workloadFilters therefore adds a second filter: the
+// workloadFilters returns filters that select the pods of a workload. The first filter selects the pods whose owner is
+// the workload. If a Deployment owns a ReplicaSet, the agents record only the Deployment as the owner of the pods. For
+// the Job of a CronJob, the agents record only the CronJob. For a ReplicaSet, a second filter therefore selects the
 // Deployment's pods that have the label of this ReplicaSet. For a Job, the second filter selects the CronJob's pods
-// that have the label of this Job. A pod's name does not prove which ReplicaSet or Job created the pod, because
-// Kubernetes shortens long names.
+// that have the label of this Job. The filters do not use the names of pods. Kubernetes shortens long names, so the
+// name of a pod does not prove which ReplicaSet or Job created the pod.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
@@ -206,10 +208,10 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. The first result is the
-// Deployment or the CronJob with the name OWNER, which might own the ReplicaSet or the Job. The second result is the
-// suffix. Both results are zero values if r is neither a ReplicaSet nor a Job, or if the name of r does not have the
-// form OWNER-SUFFIX.
+// above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. For a ReplicaSet, the first
+// result is the Deployment with the name OWNER. For a Job, the first result is the CronJob with the name OWNER. It is
+// not certain that this owner exists and owns r. The second result is SUFFIX. If r is neither a ReplicaSet nor a Job,
+// both results are empty. If the name of r has another form, both results are also empty.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')
@@ -219,7 +221,8 @@ func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	return api.OwnerRecord{Kind: kind, Name: r.name[:i]}, r.name[i+1:]
 }
 
-// ownedBy reports whether the record's pod belongs to r, or to the owner of r, such as the CronJob of a Job.
+// ownedBy reports whether the owner in the record is r, or the Deployment or CronJob that the method "above" returns
+// for r.
 func (r resource) ownedBy(record api.Record) bool {
 	above, _ := r.above()
 	return record.Owner == api.OwnerRecord{Kind: r.kind, Name: r.name} ||

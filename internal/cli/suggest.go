@@ -12,8 +12,9 @@ import (
 )
 
 // suggestResources suggests pods, nodes (after node/), namespaces and resource types. The argument "beginning" is the
-// text that the user has typed. Some suggestions do not start with the typed text. The API server provides the names of
-// pods. With --server, the agent provides the names, including the names of deleted pods.
+// text that the user has typed. Some suggestions do not start with the typed text, so the caller must remove them.
+// Usually, the API server provides the names of pods. If the command queries a single agent directly, as with --server,
+// that agent provides the names. The agent's names include the names of deleted pods.
 func suggestResources(ctx context.Context, call Call, beginning string) []string {
 	var c explainConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
@@ -46,13 +47,13 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 	case kind == kindPod:
 		return r.suggestPods(ctx, r.namespace, first+"/")
 	case known:
-		return nil // the role for podlapse users does not allow lists of workloads
+		return nil // the RBAC role for podlapse users has no permission to list workloads
 	}
 	return r.suggestPods(ctx, first, first+"/")
 }
 
-// suggestNodeNames returns a function that lists the nodes with an agent. The function "newTable" creates the command's
-// flags and the target whose fields these flags set.
+// suggestNodeNames returns a function that lists the nodes with an agent. The function "newTable" returns the flags of
+// a command, and the target that stores the values of these flags.
 func suggestNodeNames(newTable func() (flags.Table, *target)) func(context.Context, Call, string) []string {
 	return func(ctx context.Context, call Call, _ string) []string {
 		table, t := newTable()

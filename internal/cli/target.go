@@ -50,7 +50,7 @@ type target struct {
 	selector      string // label selector of pods; empty selects all pods
 }
 
-// filter returns the filter of start-ups that the flags define.
+// filter returns a filter for start-ups. The filter contains the namespace and the label selector from the flags.
 func (t *target) filter() client.Filter {
 	filter := client.Filter{LabelSelector: t.selector}
 	if t.namespace != "" {
@@ -77,7 +77,8 @@ func (t *target) check() error {
 	return nil
 }
 
-// agentAccess contains the agents that a command can query. The caller must call the function in the field "close".
+// agentAccess contains the agents that a command can query. After the last query, the caller must call the function in
+// the field "close".
 type agentAccess struct {
 	target  target
 	direct  *client.Client // agent at the address in --server; nil if cluster is set
@@ -88,9 +89,10 @@ type agentAccess struct {
 	close     func()
 }
 
-// open prepares the queries, but does not connect. With --server, the method selects the agent at the URL in --server.
-// Without --server, the method selects the cluster of the kubeconfig. Without a kubeconfig, and without the flags
-// --kubeconfig, --context, --node and --as, the program podlapse-agent selects the agent on this machine.
+// open prepares the queries, but does not connect. With --server, the method selects the agent at this URL. Without
+// --server, the method selects the agents of the cluster in the kubeconfig. The program podlapse-agent has one
+// exception: it selects the agent on this machine if no kubeconfig exists. The exception applies only if the user set
+// none of the flags --server, --kubeconfig, --context, --node and --as.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	missing := "no kubeconfig found"
@@ -120,7 +122,8 @@ func (t target) open(program string, getenv func(string) string) (agentAccess, e
 	return agentAccess{}, fmt.Errorf("read kubeconfig: %w", err)
 }
 
-// kubeconfigs lists the existing default kubeconfig files, which apply without the flag --kubeconfig.
+// kubeconfigs lists the default kubeconfig files that exist: the files in KUBECONFIG, or ~/.kube/config. If the user
+// sets --kubeconfig, the command does not read the default files.
 func (t target) kubeconfigs(getenv func(string) string) []string {
 	files := filepath.SplitList(getenv("KUBECONFIG"))
 	if home := getenv("HOME"); len(files) == 0 && home != "" {
@@ -139,7 +142,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer returns the flags that require --server and that the user set.
+// ofServer returns the names of the flags that the user set and that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file":               t.token != "",
@@ -167,7 +170,7 @@ func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, er
 	if t.as != "" {
 		api.Impersonate = rest.ImpersonationConfig{UserName: t.as, Groups: t.asGroups}
 	}
-	api.WarningHandler = rest.NoWarnings{} // the default handler writes to stderr
+	api.WarningHandler = rest.NoWarnings{} // the default handler prints warnings on stderr
 	cluster, err := agents.Open(api, t.agentNamespace)
 	if err != nil {
 		return agentAccess{}, err
@@ -195,8 +198,8 @@ func (t target) openServer() (agentAccess, error) {
 	}, nil
 }
 
-// checkNodeName returns an error if the command queries one agent at a URL, because the user then cannot select an
-// agent by the name of its node.
+// checkNodeName returns an error if the command queries only one agent at a URL. In this case, the user cannot select
+// an agent by the name of its node.
 func (r agentAccess) checkNodeName() error {
 	if r.cluster != nil {
 		return nil

@@ -105,9 +105,10 @@ func (t *target) podTable() flags.Table {
 	}
 }
 
-// noNamespaces returns the namespace flags of a command whose rows have no namespace. kubectl also accepts -A for
-// resources without a namespace. If the user sets -n, the command fails, because it cannot limit its rows to a
-// namespace. The argument "rows" is the plural name of the resource in the rows, for example "nodes".
+// noNamespaces returns the flags -A and -n of a command that lists resources without a namespace, such as nodes. The
+// flag -A has no effect. The command accepts -A because kubectl also accepts -A for such resources. If the user sets
+// -n, the command fails, because it cannot limit its rows to a namespace. The argument "rows" is the plural name of the
+// listed resource, for example "nodes".
 func (t *target) noNamespaces(rows string) flags.Table {
 	return flags.Table{
 		flags.Switch("all-namespaces", "", &t.allNamespaces,
@@ -139,7 +140,7 @@ func (t *target) setGroups(value string) error {
 	return nil
 }
 
-// setURL returns a function for Flag.Set that stores the URL of a server in the argument "server".
+// setURL returns a function for Flag.Set. That function checks a URL and stores it in the argument "server".
 func setURL(server **url.URL) func(string) error {
 	return func(value string) error {
 		if value == "" {
@@ -158,8 +159,8 @@ func setURL(server **url.URL) func(string) error {
 	}
 }
 
-// setTokenFile returns a function for Flag.Set that reads a token from a file. The size of the file is limited, because
-// the token must fit into an HTTP header.
+// setTokenFile returns a function for Flag.Set that reads a token from a file. The token must fit into an HTTP header,
+// so the function reads at most 16 KiB of the file.
 func setTokenFile(token *string) func(string) error {
 	return func(path string) error {
 		if path == "" {

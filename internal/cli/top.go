@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// topConfig selects agents and start-ups, and the format of their output.
+// topConfig contains the values of the flags of the command top.
 type topConfig struct {
 	target
 	listOutput
@@ -44,14 +44,15 @@ func (c *topConfig) check() error {
 	return errors.Join(c.target.check(), c.listOutput.check())
 }
 
-// filterAt returns a filter that selects start-ups in progress, and start-ups that ended at most --since before now.
+// filterAt returns a filter that selects two groups of start-ups: start-ups in progress, and start-ups that ended in
+// the period of --since before now.
 func (c *topConfig) filterAt(now time.Time) client.Filter {
 	filter := c.filter()
 	filter.Since = now.Add(-c.since)
 	return filter
 }
 
-// board returns an empty board with the layout that the flags define.
+// board returns an empty board. A board holds the state of the agents, and formats the output of the command top.
 func (c *topConfig) board() *top.Board {
 	return top.NewBoard(c.since, top.Layout{
 		SortBy: c.sortBy, Wide: c.format == outputWide, NoHeaders: c.noHeaders, Namespace: c.namespace,
@@ -88,7 +89,7 @@ func runTop(ctx context.Context, call Call) int {
 	return agentQuery.topOnce(ctx, c)
 }
 
-// snapshot contains the start-ups of one agent and its pulls in progress, both at one point in time.
+// snapshot contains the start-ups of one agent, and the image pulls in progress of the same agent.
 type snapshot struct {
 	records []api.Record
 	pulls   []api.LivePullRecord

@@ -12,16 +12,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// topRow is a row of the command top with -w: a start-up, and the progress of the pull that the start-up waits for.
+// topRow is one row in the output of `top -w`. The row shows a start-up, and the progress of the image pull for which
+// this start-up waits.
 type topRow struct {
 	api.Record
-	progress string // empty without a pull in progress
+	progress string // empty if no pull is in progress
 }
 
 // starting reports whether the start-up is in progress.
 func (r topRow) starting() bool { return r.State == timeline.StateStarting }
 
-// open returns the current phase. The current phase of a completed start-up is empty.
+// open returns the current phase. For a completed start-up, the result is empty.
 func (r topRow) open() api.PhaseRecord {
 	phase, _ := render.OpenPhase(r.Record)
 	return phase
@@ -36,12 +37,13 @@ func topOrders() []order[api.Record] {
 	return slices.Insert(startUpOrders(), 1, longestInPhase)
 }
 
-// topRows returns the view of the command top with -w. The view has the columns of both tables of the command `top`,
-// because one list contains the start-ups in progress and the completed start-ups.
+// topRows returns a view, which describes how the command prints the list of `top -w`. Without -w, the command `top`
+// prints one table for start-ups in progress and another table for completed start-ups. With -w, one list contains all
+// start-ups, so the view has the columns of both tables.
 func topRows(nodes bool, now func() time.Time) view[topRow] {
 	list := startUps(nodes, "", now)
-	// If "starting" is true, the column shows values only for start-ups in progress. If "starting" is false, the column
-	// shows values only for completed start-ups. All other cells contain "-".
+	// If "starting" is true, the column has values only in rows of start-ups in progress. If "starting" is false, the
+	// column has values only in rows of completed start-ups. The cells in other rows contain "-".
 	only := func(starting bool, cell func(topRow) string) func(topRow) string {
 		return func(r topRow) string {
 			if r.starting() != starting {

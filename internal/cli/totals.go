@@ -51,7 +51,8 @@ func addRecords(ctx context.Context, c client.Client, since time.Time, add func(
 	return node, nil
 }
 
-// impossible returns the error for an agent that sent impossible data, or nil if the argument "err" is nil.
+// impossible adds an explanation to err, which is an error about invalid data from an agent. If err is nil, impossible
+// returns nil.
 func impossible(what string, err error) error {
 	if err == nil {
 		return nil

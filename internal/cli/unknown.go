@@ -20,7 +20,8 @@ func unknownCommand(call Call) string {
 		return fmt.Sprintf("%s: only %s has this command: use %s %s", text, AgentProgram, AgentProgram, call.Command)
 	}
 	root := completions(call)
-	// Two differences are too many in a short word: almost every word of three letters is then similar to "top".
+	// This number is the maximum number of different letters between the typed word and a similar command. For a word
+	// of three letters, the maximum is 1. With 2, almost every such word would be similar to "top".
 	root.SuggestionsMinimumDistance = min(max(1, (len(call.Command)+1)/3), 2)
 	if similar := root.SuggestionsFor(call.Command); len(similar) > 0 {
 		text += ": did you mean " + flags.OneOf(similar) + "?"
@@ -28,18 +29,18 @@ func unknownCommand(call Call) string {
 	return text
 }
 
-// flagFirst returns the error about a flag before the command. The error does not contain the flag's value, because the
-// value can contain a password.
+// flagFirst returns the error message for a flag that the user put before the command. The message does not contain the
+// flag's value, because the value can contain a password.
 func (c Call) flagFirst() string {
 	name, _, hasValue := strings.Cut(c.Command, "=")
 	commands := c.Program.withFlag(strings.TrimLeft(name, "-"))
-	if len(commands) == 0 && len(name) > 2 && name[1] != '-' { // the short form, such as -nshop
+	if len(commands) == 0 && len(name) > 2 && name[1] != '-' { // a short flag and its value, such as -nshop
 		_, size := utf8.DecodeRuneInString(name[1:])
 		name, hasValue = name[:1+size], true
 		commands = c.Program.withFlag(name[1:])
 	}
 	if len(commands) == 0 {
-		if strings.HasPrefix(c.Command, "--") { // after a single dash, the value can follow the flag's first letter
+		if strings.HasPrefix(c.Command, "--") { // after one dash, as in -nshop, keep only the letter in name
 			name, _, _ = strings.Cut(c.Command, "=")
 		}
 		return fmt.Sprintf("unknown flag %q: the first argument must be a command", terminal.ShortName(name))
@@ -68,7 +69,8 @@ type commandWithFlag struct {
 	flag    flags.Flag
 }
 
-// withFlag returns the commands that have a flag with the given name. No command has a flag with an empty name.
+// withFlag returns the commands that have a visible flag with this name or alias. If the name is empty, the result is
+// empty.
 func (p Program) withFlag(name string) (found []commandWithFlag) {
 	for _, c := range p.Commands {
 		if c.Flags == nil || name == "" {

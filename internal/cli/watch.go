@@ -13,8 +13,8 @@ import (
 const (
 	// watchEvery is the minimum time between two queries with -w.
 	watchEvery = 2 * time.Second
-	// watchShare limits how often a command with -w queries agents: after a query, the command waits at least
-	// watchShare times the duration of the query. For example, after a query of 1 s, the command waits 4 s.
+	// watchShare limits how often a command with -w queries agents. After a query, the command waits for at least
+	// watchShare times the duration of that query. For example, after a query of 1 s, the command waits for 4 s.
 	watchShare = 4
 	// maxWatched is the maximum number of items that a command with -w remembers. If a list has more than
 	// maxWatched items, the command prints the excess items again after each query, even if they have not changed.

@@ -22,17 +22,17 @@ import (
 const (
 	// The command shows the numbers of at most maxNumbered revisions. By default, Kubernetes keeps 10 old revisions.
 	maxNumbered = 10
-	// numbersLimit is the maximum total time of the requests for the numbers that the command shows. After this time,
-	// the command prints the names of the revisions instead of their numbers.
+	// numbersLimit is the maximum total time of the requests for the revision numbers in the output. After this time,
+	// the command prints the names of the revisions instead.
 	numbersLimit = time.Second
 )
 
-// errNoNumbers means that --revision contains a number, and that the command could not get the revision numbers. The
-// error's text contains the remedy.
+// errNoNumbers means that --revision contains a number, but the command could not get the revision numbers. The
+// function noNumbers adds a remedy to the text of this error.
 var errNoNumbers = errors.New("cannot get the revision numbers")
 
-// workloadList is the JSON of a workload. The JSON contains the list of records, the summary, and the changes that
-// would make the start-ups faster.
+// workloadList is the JSON output for a workload. The JSON contains the list of records, the summary, and the changes
+// that would make the start-ups faster.
 type workloadList struct {
 	Items   []api.Record        `json:"items"`
 	Summary api.WorkloadSummary `json:"summary"`
@@ -87,8 +87,8 @@ func (a agentQuery) explainWorkload(
 		render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
 }
 
-// slowestOf returns the slowest start-up. The result can be a start-up in progress, because the age of such a start-up
-// is a lower bound of its duration. slowestOf ignores failed and deleted pods, because these pods did not complete a
+// slowestOf returns the slowest start-up. The result can be a start-up in progress, because such a start-up takes at
+// least as long as its current age. slowestOf ignores failed and deleted pods, because these pods did not complete a
 // start-up. If all pods failed or were deleted, the result is the slowest of them.
 func slowestOf(records []api.Record) api.Record {
 	ended := func(r api.Record) bool { return r.State == timeline.StateFailed || r.State == timeline.StateDeleted }
@@ -118,9 +118,9 @@ func latestRevisions(records []api.Record) []string {
 }
 
 // latestNumbers requests the numbers of a workload's latest revisions. The argument "names" contains the names of all
-// revisions, the latest first. The method requests no numbers if there are fewer than two revisions, or if revisions of
-// this kind of workload have no numbers. If a request fails, the result is empty. If the result contained only some of
-// the numbers, the command would sort the revisions in a wrong order.
+// revisions, the latest first. If there are fewer than two revisions, the method sends no request. The method also
+// sends no request for kinds of workloads whose revisions have no numbers. If a request fails, the result is empty.
+// With only some of the numbers, the command would sort the revisions in a wrong order.
 func (a agentQuery) latestNumbers(ctx context.Context, r resource, names []string) map[string]int64 {
 	if !workload.HasVersions(r.kind) || len(names) < 2 {
 		return nil
@@ -188,13 +188,14 @@ func (a agentQuery) chooseRevisions(ctx context.Context, c explainConfig, r reso
 	return chosen, numbers, nil
 }
 
-// numbered reports whether a word in --revision can be the number of a revision of the workload.
+// numbered reports whether a word in --revision can be a revision number of this workload.
 func numbered(word string, r resource) bool {
 	number, err := strconv.ParseInt(word, 10, 64)
 	return err == nil && number > 0 && workload.HasVersions(r.kind)
 }
 
-// noNumbers returns the error for a number in --revision if the request for the revision numbers failed.
+// noNumbers returns the error for a failed request for revision numbers. The argument "word" is the number in
+// --revision.
 func noNumbers(word string, r resource, known []string, err error) error {
 	remedy := fmt.Sprintf("Instead of the number %s, use one of these names: %s", word, revisionTexts(known, nil))
 	if exitOf(err) == ExitForbidden {
@@ -245,7 +246,7 @@ func (c *explainConfig) setRevisions(value string) error {
 	return nil
 }
 
-// checkResources reports flags that the user cannot combine with the named resources.
+// checkResources returns an error if the user cannot combine a flag with the named resources.
 func (c *explainConfig) checkResources(wanted []resource) error {
 	pod := slices.IndexFunc(wanted, func(r resource) bool { return r.kind == kindPod })
 	switch {

@@ -14,20 +14,20 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Layers is an image for containerd's content store, with the labels that a pull writes. PutLayers stores the image
-// without the content of its layers. PutLayer and Unpack add the layers.
+// Layers describes an image for containerd's content store. PutLayers stores the image with the labels that a pull
+// writes, but without its layers. PutLayer and Unpack add the layers.
 type Layers struct {
-	Source  string   // host and path of the registry, without a port; part of the image's identity
-	Names   []string // names of the layers; layers with the same name are the same blob in every image
+	Source  string   // registry host and path, without a port; images with different sources have different digests
+	Names   []string // names of the layers; images with the same layer name share this layer
 	Size    int64    // size of each layer in bytes
-	Indexed bool     // the image has an index, which lists another platform first
-	Discard bool     // the manifest has no labels for layers, as with containerd's discard_unpacked_layers
+	Indexed bool     // the image has an index; the first entry of the index is for another platform
+	Discard bool     // the manifest has no labels for layers, as in containerd with discard_unpacked_layers
 	At      time.Time
 }
 
 // Built holds the names and digests of a stored image.
 type Built struct {
-	Target, Manifest, Config string // digests; Target is the digest of the index if the image has an index
+	Target, Manifest, Config string // digests; Target is the index or, without an index, the manifest
 	Layers, ChainIDs         []string
 	ConfigSize               int64
 }
@@ -77,14 +77,14 @@ func (r *Runtime) PutLayers(l Layers) Built {
 	return built
 }
 
-// PutLayer completes one layer of an image in the content store. The layer has no data, because the agent does not
-// read layers.
+// PutLayer adds one completely downloaded layer of an image to the content store. The layer has no data, because the
+// agent does not read layers.
 func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack commits the snapshot of one layer of an image. If the layer is the image's last layer, Unpack also writes the
-// name of the snapshot into a label of the image's config.
+// Unpack adds the committed snapshot of one layer of an image. For the image's last layer, Unpack also writes the name
+// of the snapshot into a label of the image's config.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {
@@ -93,7 +93,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // a response might still use the old map of labels
+		config.Labels = maps.Clone(config.Labels) // a concurrent response might still read the old map
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}

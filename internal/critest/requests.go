@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The example requests of the function Requests ask for these objects.
+// Identifiers of the objects in the example requests that the function Requests returns.
 const (
 	RequestedPod     = "pod"
 	RequestedSandbox = "s"
@@ -19,7 +19,8 @@ const (
 	RequestedImage = "registry.example/shop:1"
 )
 
-// Requests returns an example of each request that the agent sends, by the full name of the method.
+// Requests returns one example for each kind of request that the agent sends. The keys of the map are the full names of
+// the gRPC methods.
 func Requests() map[string]proto.Message {
 	pod := map[string]string{"io.kubernetes.pod.uid": RequestedPod}
 	const size = 4<<20 + 1

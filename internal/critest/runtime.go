@@ -1,6 +1,6 @@
-// Package critest is a fake container runtime that runs no containers. On a Unix socket, the fake serves the read
-// calls of CRI and of containerd's own stores, with the content that a test adds. A test can make the fake slow or
-// silent, or make the fake return wrong responses. Every method is safe for concurrent use.
+// Package critest is a fake container runtime that runs no containers. The fake listens on a Unix socket. It responds
+// to the read calls of CRI and of containerd's own stores. The responses contain the objects that a test adds. A test
+// can make the fake slow or silent, or make the fake return wrong responses. Every method is safe for concurrent use.
 package critest
 
 import (
@@ -33,23 +33,22 @@ type Runtime struct {
 	version    string
 	sandboxes  map[string]*runtimeapi.PodSandbox
 	containers map[string]*runtimeapi.ContainerStatus
-	owners     map[string]string // ID of the sandbox, by ID of the container
+	owners     map[string]string // sandbox ID, by container ID
 	images     map[string]*runtimeapi.Image
 	stored     map[string]Stamps              // containerd's sandbox store
 	records    map[string]Record              // containerd's container store
-	pulled     map[string]Stored              // containerd's image store, by full name
+	pulled     map[string]Stored              // images in containerd's image store, by full name
 	pinned     map[string]Stored              // pinned images in containerd's image store, by full name
 	noNetwork  bool                           // true if the network is not ready
 	sandboxer  string                         // component of containerd that created the sandboxes
-	blobs      map[string]Blob                // containerd's content store, by digest
+	blobs      map[string]Blob                // blobs in containerd's content store, by digest
 	ingests    map[string]Ingest              // blobs that containerd is writing, by reference
-	snapshots  map[string]map[string]Snapshot // by snapshotter and name
+	snapshots  map[string]map[string]Snapshot // by snapshotter, then by name
 	calls      map[string]int
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the name of the only image that is pinned initially. The timestamps of the sandbox image are in the
-// distant past.
+// SandboxImage is the only pinned image of a new Runtime. Its timestamps are in the distant past.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)
@@ -101,12 +100,13 @@ type Options struct {
 	Sandboxer string
 }
 
-// StartProxy starts a proxy for the runtime; nil for no proxy. Start calls StartProxy with the socket of the runtime
-// and the path that the proxy must serve. Start calls StartProxy again for a restarted runtime.
+// StartProxy starts a proxy in front of the fake runtime. If StartProxy is nil, no proxy runs. Start calls StartProxy
+// with the socket of the runtime and the path that the proxy must serve. If a test restarts the runtime, Start calls
+// StartProxy again.
 var StartProxy func(t testing.TB, socket, path string)
 
-// Start serves on a Unix socket at path until the test ends or the test calls Stop. If a socket file exists, Start
-// deletes it and creates a new file, like a restarted runtime.
+// Start starts a fake runtime that serves on a Unix socket at path. The runtime stops when the test ends or calls Stop.
+// If a socket file exists, Start deletes it and creates a new file, like a restarted runtime.
 func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{

@@ -186,7 +186,8 @@ func (s imageStore) List(
 	return response, nil
 }
 
-// inNamespace returns the error that containerd returns for a call without the namespace k8s.io.
+// inNamespace returns an error if a call does not specify the namespace k8s.io. The error is the error that containerd
+// returns for a call without a namespace.
 func inNamespace(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if got := md.Get("containerd-namespace"); len(got) != 1 || got[0] != "k8s.io" {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Limits of containerd's messages (plugins/services/content/contentserver/contentserver.go). chunk is the maximum
-// number of bytes of a blob in one message. page is the maximum number of blobs in one message.
+// Limits of containerd's response messages (plugins/services/content/contentserver/contentserver.go). chunk is the
+// maximum number of bytes of a blob in one message. page is the maximum number of blobs in one message.
 const (
 	chunk = 32 << 10
 	page  = 100
@@ -70,7 +70,7 @@ func (s contentStore) Read(request *contentapi.ReadContentRequest, stream conten
 	return nil
 }
 
-// hasLabel matches the only kind of filter that the fake runtime supports.
+// hasLabel matches a filter for blobs that have a label. The fake content store supports no other filter.
 var hasLabel = regexp.MustCompile(`^labels\."([^"]+)"$`)
 
 func (s contentStore) List(request *contentapi.ListContentRequest, stream contentapi.Content_ListServer) error {

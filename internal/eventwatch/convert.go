@@ -14,22 +14,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the age from which an arriving Event no longer counts as new. An Event can arrive late because the
-// kubelet queues its Events and limits their rate (--event-qps).
+// maxLiveAge limits the age of an Event at its arrival. If the Event is this old or older, the agent does not treat the
+// Event as new. An Event can arrive late because the kubelet queues its Events and limits their rate (--event-qps).
 const maxLiveAge = 2 * time.Second
 
-// Limits on texts, in bytes.
+// Maximum lengths of texts, in bytes.
 const (
 	maxEventName     = 270 // a pod's name, a dot and the time in 16 hexadecimal digits (client-go: tools/record)
 	maxVersion       = 32  // a resource version; a 64-bit number has at most 20 digits
 	maxContainerName = 63  // a DNS label
 )
 
-// isOversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the
-// API server. The API server checks the Event's namespace and sets the Event's resource version. The client that
-// creates the Event chooses every other text that isOversized checks. In core/v1 Events, the API server does not limit
-// the length of texts that the client chooses. convertEvent shortens only descriptive texts. If the agent shortened an
-// identifying text, two objects could get the same identity.
+// isOversized reports whether an Event contains an identifier that is too long. The identifiers are texts that identify
+// the Event or its pod, for example names and UIDs. Identifiers from the kubelet or the API server are never too long.
+// The API server checks the Event's namespace and sets the Event's resource version. The client that creates the Event
+// chooses the other identifiers. In core/v1 Events, the API server does not limit the length of texts that the client
+// chooses. convertEvent shortens descriptive texts, such as the message, but no identifiers. If the agent shortened
+// identifiers, two objects could get the same identity.
 func isOversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -38,9 +39,9 @@ func isOversized(event *corev1.Event) bool {
 		len(about.UID) > untrusted.MaxUID || len(event.Source.Host) > untrusted.MaxName
 }
 
-// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The field Live is true if the
-// watch had been open for at least kubeclient.CatchUp when the Event arrived, and if the Event's latest timestamp was
-// less than maxLiveAge old.
+// convertEvent converts an Event from the kubelet. The Event arrived through a watch that opened at openedAt. The field
+// Live means that the Event is new. Live is true if two conditions are true when the Event arrives. First, the watch
+// has been open for at least kubeclient.CatchUp. Second, the Event's latest timestamp is less than maxLiveAge old.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,
@@ -54,8 +55,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() {
-		// An Event that was created through the API events.k8s.io has EventTime but no FirstTimestamp. Kubelets up to
-		// 1.36 do not use events.k8s.io.
+		// An Event from the API events.k8s.io has the field EventTime, but no FirstTimestamp. Kubelets up to 1.36 do
+		// not use events.k8s.io.
 		seen.FirstAt = untrusted.Time(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
@@ -72,8 +73,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 }
 
 // namedAt parses the time in the name of an Event. client-go (tools/record) names Events <object>.<hex UnixNano>.
-// client-go also writes the time in the name, truncated to seconds, into the field firstTimestamp. If firstTimestamp
-// and the time in the name are not in the same second, client-go did not create the name.
+// client-go writes the same time, truncated to seconds, into the field firstTimestamp. If firstTimestamp is not in the
+// same second as the time in the name, client-go did not create the name. In this case, the result is the zero time.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {
@@ -90,8 +91,9 @@ func namedAt(name string, firstAt time.Time) time.Time {
 	return at
 }
 
-// containerOf parses spec.containers{name}, and the same form for init and ephemeral containers. A client that can
-// create Events can write any text in the field path, so containerOf ignores names that are too long for a container.
+// containerOf returns the container's name from a field path such as spec.containers{name}. The field path can also be
+// about an init container or an ephemeral container. A client that can create Events can write any text into the field
+// path. containerOf therefore ignores names that are too long for a container.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

@@ -9,8 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the Events that a shared watch remembers. The kubelet creates about ten Events of a few hundred bytes for
-// each start-up. So within the limits, a shared watch remembers the Events of about 100 start-ups.
+// Limits on the Events that a shared watch (one watch for several pods) remembers. The kubelet creates about ten Events
+// of a few hundred bytes for each start-up. So within the limits, a shared watch remembers the Events of about 100
+// start-ups.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
@@ -18,10 +19,10 @@ const (
 	// fewer Events than maxOfPod.
 	maxOfPod     = 128
 	maxForgotten = 1024
-	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.
+	// Within an hour, a node has pods of fewer than maxNamespaces namespaces.
 	maxNamespaces = 1024
-	// rememberedBytes is the memory for an Event in addition to its texts, and for a pod in addition to its names and
-	// its UID.
+	// rememberedBytes is the memory that the cache assumes for an Event without its texts. The cache assumes the same
+	// memory for a pod without its names and its UID.
 	rememberedBytes = 256
 )
 
@@ -30,9 +31,9 @@ const (
 // namespace.
 type involved struct{ namespace, name, uid string }
 
-// involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server
-// accepts an involvedObject.namespace that differs from the Event's own namespace (kubernetes:
-// pkg/apis/core/validation, legacyValidateEvent).
+// involvedIn returns the pod of an Event. If the Event concerns no pod, or if involvedObject.namespace differs from the
+// Event's own namespace, the second result is false. If eventTime is set, the API server accepts an Event with two
+// different namespaces (kubernetes: pkg/apis/core/validation, legacyValidateEvent).
 func involvedIn(event *corev1.Event) (involved, bool) {
 	about := event.InvolvedObject
 	pod := involved{event.Namespace, about.Name, string(about.UID)}
@@ -41,26 +42,28 @@ func involvedIn(event *corev1.Event) (involved, bool) {
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
 
-// size returns the memory in bytes for the identity of a remembered pod.
+// size returns the memory in bytes that the cache assumes for a pod without the pod's Events.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
 // seed makes the hashes unpredictable for clients that write Events.
 var seed = maphash.MakeSeed()
 
-// eventKey identifies one state of an Event. The size of an eventKey does not depend on the length of the Event's
-// name.
+// eventKey identifies one state of an Event. eventKey contains hashes, so its size does not depend on the length of the
+// Event's name.
 type eventKey struct{ name, version uint64 }
 
 func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
-// also holds the Events of pods without a request, so that a later request gets the pod's earlier Events.
+// eventCache holds the Events that a shared watch received about this node's pods. For each Event, eventCache holds
+// only the latest state. The cache holds a pod's Events even if no request for the pod exists. So a later request gets
+// the pod's earlier Events.
 //
-// At the limit, eventCache forgets pods of the namespace with the most Events or bytes, so that a namespace with many
-// Events does not affect other namespaces. In a namespace, eventCache first forgets the pod that has had no new Event
-// for the longest time. eventCache records which pods it forgot, because it lacks Events of these pods.
+// If the cache holds too many Events or bytes, it forgets pods of the namespace with the most Events or bytes. So a
+// namespace with many Events does not affect other namespaces. Within a namespace, eventCache first forgets the pod
+// that has had no new Event for the longest time. eventCache records the forgotten pods. For these pods, mayLackEvents
+// returns true.
 type eventCache struct {
 	namespaces map[string]*namespaceCache
 	// namespacesMissing is true if the map had no room for a namespace. If namespacesMissing is true, the cache can
@@ -77,7 +80,7 @@ type eventCache struct {
 type namespaceCache struct {
 	pods          map[involved]*podEvents
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
-	blank         bool                // the hashes were deleted, so Events of any pod can be missing
+	blank         bool                // true if the hashes were deleted; Events of every pod can then be missing
 	events, bytes int
 }
 
@@ -88,7 +91,7 @@ type podEvents struct {
 
 type pastEvent struct {
 	key  eventKey
-	seen timeline.EventSeen // without the pod's UID
+	seen timeline.EventSeen // the field UID is empty
 }
 
 func newEventCache(limit int) *eventCache {
@@ -129,7 +132,7 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 	c.added++
 	past.latest = c.added
-	// A substring would keep the whole original text in memory.
+	// Clone the texts, because a substring would keep the whole original text in memory.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
 		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
@@ -151,8 +154,8 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// findOrAdd returns the entry of a namespace in the map. If the namespace has no entry, findOrAdd creates the
-// entry, or returns nil if the map already has maxNamespaces entries.
+// findOrAdd returns the namespaceCache of a namespace. If the namespace is not in the map, findOrAdd adds the
+// namespace. If the map is full (maxNamespaces entries), findOrAdd adds nothing and returns nil.
 func (c *eventCache) findOrAdd(namespace string) *namespaceCache {
 	s := c.namespaces[namespace]
 	if s == nil && len(c.namespaces) < maxNamespaces {
@@ -201,8 +204,9 @@ func (c *eventCache) forgetOldest(s *namespaceCache) {
 	c.forget(s, oldest)
 }
 
-// forget removes a pod and records the pod's hash. If there are too many recorded hashes, forget marks the namespace
-// with the most forgotten pods as incomplete. Every pod of an incomplete namespace counts as forgotten.
+// forget removes a pod and records the pod's hash. If the cache has recorded more than maxForgotten hashes, forget
+// deletes the hashes of the namespace with the most forgotten pods. forget then sets the field blank of this namespace.
+// If blank is true, every pod of the namespace counts as forgotten.
 func (c *eventCache) forget(s *namespaceCache, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -5,7 +5,7 @@ import "time"
 // openTimes measures how long watches were open. The lock of Source guards openTimes.
 type openTimes struct {
 	open   map[*watcher]struct{}
-	closed time.Duration // total time for which the closed watches were open
+	closed time.Duration // total open time of the watches that are closed now
 }
 
 // recordOpened records that the watch has opened, and returns the current time.
@@ -19,8 +19,8 @@ func (s *Source) recordOpened(w *watcher) time.Time {
 	return w.openedAt
 }
 
-// recordProven records that the watch w has delivered all existing Events. If w serves a single pod that a shared watch
-// also serves, recordProven makes the shared watch update its list of pods.
+// recordProven records that the watch w has delivered all existing Events. If w is the watch of a single pod, and a
+// shared watch also serves this pod, recordProven makes the shared watch update its list of pods.
 func (s *Source) recordProven(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

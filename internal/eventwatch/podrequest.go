@@ -22,30 +22,31 @@ type request struct {
 	// served is true if a watch has delivered an Event about the pod, or has delivered all existing Events.
 	served atomic.Bool
 
-	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin is
-	// unknown. arrivedAt is zero if no sample of the API server's revision can provide the position. For example, the
-	// pod arrived long ago, so a new sample might be later than the pod's first Events.
+	// The lock of Source guards position and arrivedAt. position is nil while the revision at which a watch must begin
+	// is unknown. arrivedAt is zero if no sample of the API server's revision (see type revisions) can provide the
+	// position. For example, if the pod arrived long ago, a new sample might be newer than the pod's first Events.
 	position  *position
 	arrivedAt time.Time
 
-	own, shared *watcher // watches of the request, or nil; guarded by the lock of Source
+	own, shared *watcher // own watch and shared watch of the pod, or nil; guarded by the lock of Source
 
-	// The lock of Source guards waitsSince and waitReported. waitsSince is the start of the pod's current wait for a
-	// slot, or zero. waitReported is true if EventsLost has reported that the pod waits for a slot.
+	// The lock of Source guards waitsSince and waitReported. waitsSince is the time at which the pod began to wait for
+	// a slot (see watchQueue), or zero. waitReported is true if waitingPods has already returned the pod during this
+	// wait.
 	waitsSince   time.Time
 	waitReported bool
 
-	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
-	// into the channel before each observation and takes the token out afterwards. So while one of the pod's watches
-	// delivers an Event, the other watch cannot report that all Events have arrived. A watch holds the token while
-	// Config.Observe blocks, which can take long. So a goroutine that holds the lock of Source must not wait for the
-	// token. delivering is a channel and not a mutex because of the tests: testing/synctest does not advance the time
-	// of a bubble while a goroutine waits for a mutex. A goroutine must hold the token to use the fields below.
+	// delivering is a channel of capacity 1 that the pod's watches use like a mutex. A watch puts a token into the
+	// channel before each observation and takes the token out afterwards. So while one of the pod's watches delivers an
+	// Event, the other watch cannot report that all Events have arrived. Config.Observe can block for a long time while
+	// a watch holds the token. So a goroutine that holds the lock of Source must not wait for the token. The tests need
+	// a channel instead of a mutex. While a goroutine of a synctest bubble waits for a mutex, testing/synctest does not
+	// advance the bubble's time. A goroutine must hold the token to use the fields below.
 	delivering   chan struct{}
-	seen         map[uint64]uint64 // hash of an Event's version, by the hash of the Event's name; detects repeats
+	seen         map[uint64]uint64 // key: hash of an Event's name; value: hash of its version; detects repeats
 	sawNodeEvent bool              // an Event of this node's kubelet has arrived
 	confirming   []*watcher        // open watches that have delivered all existing Events; at most two
-	order        *atomic.Int64     // counter for EventsWatched.Order and EventsLost.Order; all pods share it
+	order        *atomic.Int64     // provides EventsWatched.Order and EventsLost.Order; all pods share this counter
 }
 
 func newRequest(w timeline.EventWatch, order *atomic.Int64) *request {
@@ -53,10 +54,10 @@ func newRequest(w timeline.EventWatch, order *atomic.Int64) *request {
 		order: order}
 }
 
-// deliver observes an Event that is new or has changed. The parameter fromNode is true if the Event's host is this
-// node. After the first Event from this node about the pod, deliver ignores Events of other hosts and returns false. A
-// kubelet writes the same host into all its Events: the name of its node (kubernetes: cmd/kubelet/app,
-// makeEventRecorder).
+// If an Event is new or has changed, deliver passes the Event to the function observe. The parameter fromNode is true
+// if the Event's host is this node. If an earlier Event about the pod contained this node as the host, deliver ignores
+// Events with other hosts and returns false. A kubelet writes the name of its node as the host into all its Events
+// (kubernetes: cmd/kubelet/app, makeEventRecorder).
 func (r *request) deliver(
 	key eventKey, seen timeline.EventSeen, fromNode bool, observe func(timeline.Observation),
 ) bool {
@@ -78,8 +79,9 @@ func (r *request) deliver(
 	return true
 }
 
-// reportWatched records that a watch has delivered all existing Events. If no other open watch of the pod has delivered
-// all existing Events, reportWatched reports EventsWatched.
+// reportWatched records that a watch has delivered all existing Events. If another open watch of the pod has already
+// delivered all existing Events, reportWatched reports nothing. Otherwise, reportWatched reports EventsWatched, unless
+// Unwatch has ended the request.
 func (r *request) reportWatched(w *watcher, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -91,8 +93,8 @@ func (r *request) reportWatched(w *watcher, watched timeline.EventsWatched, obse
 	}
 }
 
-// reportWaiting reports the observation in the argument "lost" if the core still requests the pod's Events but no open
-// watch covers the pod.
+// reportWaiting passes the parameter "lost" to the function observe. If an open watch covers the pod, or if Unwatch has
+// ended the request, reportWaiting does nothing.
 func (r *request) reportWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -102,7 +104,8 @@ func (r *request) reportWaiting(lost timeline.EventsLost, observe func(timeline.
 	}
 }
 
-// reportLoss reports EventsLost if the core still requests the pod's Events but no other open watch covers the pod.
+// reportLoss records that the watch w no longer covers the pod, and reports EventsLost. If another open watch covers
+// the pod, if Unwatch has ended the request, or if ctx is done, reportLoss does not report EventsLost.
 func (r *request) reportLoss(
 	ctx context.Context, w *watcher, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {

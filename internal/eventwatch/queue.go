@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// watchQueue holds the watches that wait for a slot. The queue has two parts: first the watches that never had a slot,
-// then the watches whose lease ended. Within each part, a new watch comes last. A new pod gets its Events early, even
-// if many older pods wait. The lock of Source guards watchQueue.
+// watchQueue holds the watches that wait for a slot. A watch can open only while it has a slot, and the number of slots
+// is limited. In the queue, watches that never had a slot come before watches that had a slot. Within each of these two
+// groups, enqueue adds a watch at the end. So a new pod gets its Events early, even if many older pods wait. The lock
+// of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*watcher // at most one watch per pod
 	taken   int        // slots in use
@@ -39,8 +40,8 @@ func (s *Source) enqueue(w *watcher) {
 }
 
 // giveSlot gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
-// is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, giveSlot
-// returns nil.
+// is a context. When this context is canceled, the watch must end. If no slot is free or no waiting watch can open,
+// giveSlot returns nil.
 func (s *Source) giveSlot(ctx context.Context) (*watcher, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +74,8 @@ func (s *Source) releaseSlot(w *watcher) {
 	s.refresh()
 }
 
-// stop removes a watch from the queue, or ends the lease of the watch. The caller must make sure that the watch does
-// not return to the queue.
+// stop ends the lease of a watch that has a slot. If the watch has no slot, stop removes the watch from the queue. The
+// caller must make sure that releaseSlot does not add the watch to the queue again.
 func (s *Source) stop(w *watcher) {
 	if w.cancel != nil {
 		w.cancel()
@@ -83,8 +84,8 @@ func (s *Source) stop(w *watcher) {
 	s.queue.remove(w)
 }
 
-// mustLeaveSlot reports whether a watch that has ended must release its slot instead of opening again, because another
-// watch waits for the slot.
+// After a watch has ended, mustLeaveSlot reports whether the watch must release its slot to another watch. If the
+// result is false, the watch can keep its slot and open again.
 func (s *Source) mustLeaveSlot(w *watcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +93,8 @@ func (s *Source) mustLeaveSlot(w *watcher) bool {
 }
 
 // mustReleaseSlot reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if
-// a waiting watch can use the slot, or if mustYield returns true. Until leaseTime has passed, the watch releases the
-// slot only to a watch that never had a slot, and only after the open watch has delivered all existing Events.
+// a waiting watch can use the slot, or if mustYield returns true. Before leaseTime has passed, the watch releases the
+// slot only to a watch that never had a slot. Even then, the open watch must first have delivered all existing Events.
 func (s *Source) mustReleaseSlot(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,28 +14,30 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// Limits on samples. A sample contains the current revision of the API server's Events, and the time of the response.
+// Limits on samples. A sample contains a revision (resource version) of the API server's Events, and the time at which
+// the agent received this revision.
 const (
-	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
-	// the agent takes no further sample for this pod.
+	// sampleInterval is the minimum time between the latest sample and a new request for a sample. If a pod arrives
+	// less than sampleInterval after a sample, the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
-	// eventInterval is the minimum time between two samples that the agent takes from the Events of open watches.
+	// The agent also takes samples from the Events of open watches. eventInterval is the minimum time between the
+	// latest sample and such a sample.
 	eventInterval = usualAge
 	// When a pod arrives, a sample should be at least usualAge old. If a sample is at least usualAge old, the agent
 	// assumes that the sample is older than all Events of the pod. A sample that is younger than usualAge might be
-	// newer than the pod's first Event, because the kubelet's timestamps have a resolution of one second, and because
-	// the pod watch can deliver the pod late. If all usable samples are younger than usualAge, the Event watch begins
-	// at the oldest of them.
+	// newer than the pod's first Event. There are two reasons: the kubelet's timestamps have a resolution of one
+	// second, and the pod watch can deliver the pod late. If all usable samples are younger than usualAge, the Event
+	// watch begins at the oldest of them.
 	usualAge = 2 * time.Second
-	// When a pod arrives, a sample is usable only if its age is at most maxBefore. For a watch that begins at an older
+	// When a pod arrives, a sample is usable only if its age is at most maxBefore. If a watch begins at an older
 	// revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
 	// A new sample is usable for a pod only if the sample is taken at most maxAfter after the pod arrived. The kubelet
 	// takes a few tenths of a second to create the pod's first Event.
 	maxAfter = time.Second
-	// likelyFor is a time limit: after a request for a pod's Events, the agent takes samples for new pods during this
-	// time. On a node where no start-up needs Events, for example because all images are present, the agent takes no
-	// samples.
+	// likelyFor is how long the agent takes samples for new pods after a request for a pod's Events. If no start-up on
+	// a node needs Events, the agent takes no samples. For example, a start-up might need no Events if all images are
+	// already on the node.
 	likelyFor = 5 * time.Minute
 	// maxSampleAge is how long the agent keeps a sample. maxSampleAge is shorter than the interval at which the API
 	// server compacts etcd (--etcd-compaction-interval).
@@ -52,8 +54,8 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. If a pod has a position, the agent has
-// observed all Events about the pod from the time `since` up to the revision.
+// position contains a revision (resource version) of the API server's Events at which a watch can begin. If a pod has a
+// position, the agent has observed all Events about the pod from the time `since` up to the revision.
 type position struct {
 	revision uint64
 	since    time.Time // on the agent's clock; zero if the agent has observed all Events up to the revision
@@ -65,10 +67,10 @@ type position struct {
 // revisions holds the latest samples. The lock of Source guards revisions.
 type revisions struct {
 	samples []position // oldest first
-	pending bool       // true while a requested sample is not complete
+	pending bool       // true from the request for a sample until the result arrives
 	// changed is closed and replaced when a sample is complete or has failed.
 	changed chan struct{}
-	wake    chan struct{} // requests a sample; has capacity 1
+	wake    chan struct{} // wakes the goroutine that takes samples; has capacity 1
 	urgent  chan struct{} // ends the random wait before the sample; has capacity 1
 }
 
@@ -76,8 +78,9 @@ func newRevisions() revisions {
 	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 }
 
-// sampleBefore returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best sample is
-// old enough to precede all Events about the pod, but not older than necessary.
+// For a pod that arrived at arrivedAt, sampleBefore returns the sample at which the pod's watch must begin.
+// sampleBefore chooses the newest usable sample that was at least usualAge old when the pod arrived. If all usable
+// samples were younger, sampleBefore chooses the oldest of them.
 func (r *revisions) sampleBefore(arrivedAt time.Time) (position, bool) {
 	var best position
 	for _, sample := range r.samples {
@@ -100,8 +103,8 @@ func (r *revisions) add(p position) {
 	r.samples = append(r.samples, p)
 }
 
-// recordRevision stores the revision of a new Event as a sample. While a watch delivers Events, the agent does not need
-// to request samples. recordRevision takes the lock.
+// recordRevision stores the revision of a new Event as a sample. So while a watch delivers Events, the agent does not
+// need to request samples. recordRevision takes the lock.
 func (s *Source) recordRevision(revision uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,9 +116,9 @@ func (s *Source) recordRevision(revision uint64) {
 	r.add(position{revision: revision, since: now})
 }
 
-// PodStarting requests a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
-// the pod watch delivers a new pod, because a later sample might be newer than the pod's first Events. PodStarting does
-// not block. While no pods start, the agent takes no samples.
+// PodStarting requests a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting as
+// soon as the pod watch delivers a new pod. A later sample might be newer than the pod's first Events. PodStarting does
+// not block. While no pods start, the agent requests no samples.
 func (s *Source) PodStarting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,10 +130,10 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. If an earlier sample is usable for the new pod, urgent is
-// false, and the goroutine first waits for a random duration. The random wait spreads the load when the pods of a new
-// DaemonSet arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates the
-// pod's first Events, so the goroutine does not wait. The caller must hold the lock of Source.
+// requestSample wakes the goroutine that takes samples. The parameter urgent is false if an earlier sample is usable
+// for the new pod. The goroutine then first waits for a random duration. The random wait spreads the load when the pods
+// of a new DaemonSet arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates
+// the pod's first Events, so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {
@@ -191,8 +194,8 @@ func (s *Source) takeSample(ctx context.Context) (position, error) {
 	return p, err
 }
 
-// positionOf returns the position of a list of Events. positionOf also returns the number of Events that the list omits
-// because of the request's limit.
+// positionOf returns the revision of a list of Events and the current time as a position. positionOf also returns the
+// number of Events that the list omits because of the request's limit.
 func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	meta, ok := list.(metav1.ListMetaAccessor)
 	if !ok {
@@ -208,15 +211,15 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// storeSample stores a sample. If the sample failed, some watches begin without a sample: the watches of pods for which
-// no earlier sample is usable.
+// storeSample stores a sample. If err is not nil, the request for the sample has failed. Pods for which no earlier
+// sample is usable then stop waiting, and their watches begin without a sample.
 func (s *Source) storeSample(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.revisions
 	r.pending = false
 	select {
-	case <-r.urgent: // this result also serves the urgent request
+	case <-r.urgent: // the result also answers an urgent request, so remove the request
 	default:
 	}
 	if err != nil {

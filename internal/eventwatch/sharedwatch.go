@@ -6,31 +6,32 @@ import (
 )
 
 const (
-	// sharedFrom is the minimum number of pods for a shared watch: if at least sharedFrom pods of one namespace are
-	// requested, these pods share a watch. Crowded and wide namespaces have other rules: see crowdedSample. Each watch
-	// is expensive: opening a watch takes milliseconds of the API server's CPU time, and for each open watch, the API
-	// server decodes every new Event of the namespace, even Events that the watch does not select.
+	// If the agent requests the Events of at least sharedFrom pods of one namespace, these pods share a watch. Other
+	// rules apply to crowded and wide namespaces, which have many Events that the agent does not need (see
+	// crowdedSample). Each watch is expensive. To open a watch, the API server needs milliseconds of CPU time. For each
+	// open watch, the API server decodes every new Event of the namespace, even Events that the watch does not select.
 	sharedFrom = 2
-	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a crowded namespace (see
-	// crowdedSample), all requested pods share one watch if there are more than maxAlone of them. In a wide namespace
-	// (see wideSample), a pod beyond the first maxAlone pods waits until the watch of another pod of the namespace ends
-	// or releases its slot.
+	// maxAlone is the maximum number of pods of one namespace that get their own watches. If a crowded namespace (see
+	// crowdedSample) has more than maxAlone requested pods, all of these pods share one watch. In a wide namespace (see
+	// wideSample), pods do not share a watch. If maxAlone pods of a wide namespace have watches, the next pod waits
+	// until one of these watches ends or releases its slot.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	// While a shared watch has no pods, the agent receives the namespace's new Events without need. If the namespace
 	// turns out to be crowded (see crowdedSample), the shared watch ends earlier.
 	linger = 5 * time.Second
 	// clusterLinger is how long a watch on all namespaces stays open without pods. clusterLinger is longer than linger,
-	// because a new watch is expensive: without a revision, the new watch delivers the cluster's Events of the last
-	// hour. clusterLinger is limited, because the API server should not send the cluster's Events to a node where no
-	// pod starts.
+	// because a new watch on all namespaces can be expensive. If the start revision of the new watch is unknown, the
+	// watch can first deliver the cluster's Events of the last hour. clusterLinger is limited, because the API server
+	// should not send the cluster's Events to a node where no pod starts.
 	clusterLinger = time.Minute
 )
 
-// For each function below, the caller must hold the lock of Source, unless the function's comment says that the
-// function takes the lock.
+// Some functions below take the lock of Source, and their comments say so. For every other function below, the caller
+// must hold the lock.
 
-// scope returns the namespace of the shared watch for the pod, or "" for a watch on all namespaces.
+// scope returns the namespace that a shared watch for the pod covers. If a shared watch covers all namespaces
+// (Config.Cluster), scope returns an empty string.
 func (s *Source) scope(p *request) string {
 	if s.config.Cluster {
 		return ""
@@ -87,11 +88,12 @@ func (s *Source) addToShared(w *watcher, p *request) {
 	p.shared = w
 }
 
-// startShared starts a shared watch. If the pods' own watches wait for slots, the shared watch replaces them in the
-// queue, at the place of the foremost one. If a pod's own watch has a slot but is not open yet, for example because two
-// pods arrived at the same time, startShared stops this watch. The pods' open watches continue until the shared watch
-// has delivered all existing Events (watchSession.reportOrAddOwnWatches), so no Event of these pods is lost. If no slot
-// is free, startShared stops one of the pods' open watches.
+// startShared starts a shared watch. If own watches of the pods wait in the queue, the shared watch replaces all of
+// them and takes the first of their places. startShared stops every own watch that has a slot but is not open yet. For
+// example, if two pods arrive at the same time, the first pod's watch might not be open yet. A pod's open watch
+// continues until the shared watch has delivered all existing Events (watchSession.reportOrAddOwnWatches). So no Event
+// of this pod is lost. There is one exception. If no slot is free and startShared has stopped no watch yet, startShared
+// stops one of the open watches.
 func (s *Source) startShared(scope string) {
 	w := newWatcher(scope, nil)
 	s.shared[scope] = w
@@ -115,8 +117,8 @@ func (s *Source) startShared(scope string) {
 		}
 	}
 	if s.queue.taken >= s.queue.limit {
-		// No slot is free for the shared watch, so stop at least one of the watches that the shared watch replaces. The
-		// shared watch gets the next free slot.
+		// No slot is free for the shared watch. If no own watch of the pods was stopped above, stop one now. After such
+		// a stop, the shared watch gets the next free slot.
 		i := slices.IndexFunc(w.pods, func(p *request) bool { return p.own != nil })
 		if !stopped && i >= 0 {
 			s.stopOwn(w.pods[i])
@@ -147,8 +149,8 @@ func (s *Source) stopIfUnused(w *watcher) bool {
 
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is set only if the pod's own
-	// watch was opened after the shared watch and has delivered all existing Events.
+	// deliveredSince is the time at which the pod's own watch opened. deliveredSince is set only if this watch opened
+	// after the shared watch. In addition, this watch must have delivered all existing Events.
 	deliveredSince time.Time
 }
 
@@ -196,13 +198,13 @@ func (s *Source) countWithBothWatches(namespace string) int {
 }
 
 // addOwnWatch gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
-// the pod. For example, a client that writes many Events in a namespace can make the cache of a shared watch drop the
+// the pod. For example, if a client writes many Events in a namespace, the cache of the shared watch can drop the
 // Events of some pods. At most maxAlone pods of a namespace can have their own watch and the shared watch at the same
 // time, so that other namespaces get slots. addOwnWatch takes the lock.
 //
-// If the pod's own watch has delivered all existing Events, but is older than the shared watch, addOwnWatch replaces
-// the pod's own watch with a new one. Without the replacement, the pod's older watch could end before it has delivered
-// all Events that are older than the shared watch.
+// If the pod's own watch has delivered all existing Events, but opened before the shared watch, addOwnWatch replaces
+// the pod's own watch with a new one. Without the replacement, the pod's old watch could end too early. Events from the
+// time before the shared watch opened could then be missing.
 func (s *Source) addOwnWatch(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,22 +18,22 @@ import (
 // etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
-// unservedAfter is the minimum duration of an unserved request, which is a request without any observation about the
-// pod. In the first seconds after a request, the pod's Events might not exist yet. If a pod waits for a slot for longer
-// than unservedAfter, Source reports this wait.
+// unservedAfter is the time after which a request without any observation about the pod counts as unserved. In the
+// first seconds after a request, the pod's Events might not exist yet. If a pod waits for a slot for longer than
+// unservedAfter, Source reports this wait.
 const unservedAfter = 5 * time.Second
 
-// maxEndedPositions is the maximum number of pods whose position Source remembers after the end of their requests. Most
-// nodes have at most a few hundred pods.
+// Source remembers a pod's position after the request for the pod has ended. maxEndedPositions is the maximum number of
+// these positions. Most nodes have at most a few hundred pods.
 const maxEndedPositions = 512
 
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // name of this node; a shared watch remembers only Events whose source.host is this name
-	// Observe receives EventSeen, EventsWatched and EventsLost, from one goroutine for each open watch. While Observe
-	// blocks, the next Events of the calling watch wait in the connection. Observe must return when the context of Run
-	// is done.
+	// Observe receives EventSeen, EventsWatched and EventsLost. Each open watch calls Observe from its own goroutine.
+	// While this call of Observe blocks, the next Events of the watch wait in the connection to the API server. Observe
+	// must return when the context of Run is done.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
@@ -41,28 +41,29 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. The core does
-	// not need the timestamps of the Events Created and Started, so open watches stay open when the result of
-	// WithoutStarts changes. Several goroutines can call WithoutStarts at the same time.
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. When the result
+	// of WithoutStarts changes, open watches stay open. The reason is that the core does not need the timestamps of the
+	// Events Created and Started. Several goroutines can call WithoutStarts at the same time.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods: the pods for which the caller has called Watch but not
-// yet Unwatch. Source opens one watch for a single pod of a namespace. For at least sharedFrom requested pods of a
-// namespace, Source opens one shared watch, unless the namespace has many Events about other pods (see crowdedSample
-// and wideSample).
+// Source observes the kubelet's Events about the requested pods. A pod is requested from the call of Watch until the
+// call of Unwatch. If only one pod of a namespace is requested, Source opens a watch for this pod. If at least
+// sharedFrom pods of a namespace are requested, these pods share one watch. Other rules apply if the namespace has many
+// Events about other pods (see crowdedSample and wideSample). If Config.Cluster is true, all requested pods share one
+// watch.
 //
-// At most Limit watches are open, and further watches wait in a queue for a slot. While watches wait, each open watch
-// releases its slot after a limited time, its lease, and goes to the end of the queue. Until the watch opens again, the
-// agent receives no Events about the watch's pods, and EventsLost reports this gap. When the watch opens again, it
-// begins at the revision at which it closed, so it also delivers the Events from the gap. If a pod waits for a slot for
-// longer than unservedAfter, Source reports the wait as EventsLost with the field Limited.
+// At most Config.Limit watches have a slot and can be open. Further watches wait in a queue for a slot. While watches
+// wait, each open watch releases its slot after a limited time (leaseTime) and goes to the end of the queue. Until the
+// watch opens again, the agent receives no Events about the watch's pods. EventsLost reports this gap. When the watch
+// opens again, it begins at the revision at which it closed. So the watch also delivers the Events from the gap. If a
+// pod waits for a slot for longer than unservedAfter, Source reports the wait as EventsLost with the field Limited.
 //
-// A watch begins at an etcd revision from shortly before the pod arrived (see PodStarting), so that the API server does
-// not read older Events.
+// Usually, a watch begins at an etcd revision from shortly before the pod arrived (see PodStarting). So the API server
+// does not read older Events.
 type Source struct {
 	config Config
 	// wake signals a change of the queue or of the slots. The capacity is 1, and senders drop a signal when the channel
@@ -80,7 +81,7 @@ type Source struct {
 	sizing chan struct{} // contains a token while the agent requests the size of a namespace; capacity 1
 
 	mu             sync.Mutex
-	requests       map[string]*request  // by pod UID; one entry for each pod with a requested watch
+	requests       map[string]*request  // by pod UID; one entry for each requested pod
 	shared         map[string]*watcher  // by namespace; if Config.Cluster is true, the only key is ""
 	endedPositions map[string]*position // positions of pods whose request ended, by pod UID
 	wide           namespaceMarks       // namespaces whose pods do not share a watch
@@ -89,10 +90,11 @@ type Source struct {
 	queue          watchQueue
 	times          openTimes
 	requestedAt    time.Time // time of the latest call of Watch that added a request
-	// revisions provides the positions from which watches begin.
+	// revisions provides the positions at which watches begin.
 	revisions revisions
-	// listRefused is empty, or the API server's reason for refusing the agent's requests to list Events. Without these
-	// lists, the agent does not know a recent revision, so each watch begins with all existing Events of its namespace.
+	// If the API server refuses the agent's requests to list Events, listRefused contains the reason. Otherwise,
+	// listRefused is empty. Without these lists, the agent does not know a recent revision. So a new watch begins with
+	// all existing Events of its namespace.
 	listRefused string
 }
 
@@ -122,8 +124,8 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	// The counter starts at the current time, so that its numbers are higher than the numbers that earlier agents wrote
-	// to the same recording.
+	// Earlier agents can have written order numbers to the same recording. The counter starts at the current time, so
+	// that its numbers are higher.
 	s.order.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
@@ -216,12 +218,12 @@ func (s *Source) Unwatch(uid string) {
 	if len(shared.pods) > 0 || shared.isOpen() && len(s.queue.waiting) == 0 {
 		shared.refresh()
 	} else {
-		s.stopShared(shared) // without pods, a shared watch must not keep a slot that other watches wait for
+		s.stopShared(shared) // a shared watch without pods must not make other watches wait
 	}
 }
 
-// keepPosition remembers the revision up to which the agent has observed the pod's Events, because the agent can
-// request further Events about the pod later.
+// keepPosition remembers the revision up to which the agent has observed the pod's Events. A later request for the same
+// pod continues from this revision.
 func (s *Source) keepPosition(uid string, p *request) {
 	if p.position == nil {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// A watch can begin with all existing Events of a namespace if the namespace has at most maxHistory Events. The API
+// If a namespace has at most maxHistory Events, a watch can begin with all existing Events of the namespace. The API
 // server has no watch cache for Events, so it reads all existing Events from etcd. To read maxHistory Events, the API
 // server needs about 10 ms of CPU time.
 const maxHistory = 1000
@@ -23,9 +23,9 @@ const maxHistory = 1000
 // largeFor is how long the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
-// maxJitter is the maximum random wait in two cases: before the agent opens a watch with an unknown start revision, and
-// before the agent takes a sample while no pod waits for it. When a new version of the agent rolls out, many agents
-// open watches with an unknown start revision at the same time.
+// maxJitter limits the random wait before the agent opens a watch with an unknown start revision. maxJitter also limits
+// the random wait before the agent takes a sample that is not urgent (see requestSample). When a new version of the
+// agent rolls out, many agents open watches with an unknown start revision at the same time.
 const maxJitter = 2 * time.Second
 
 // startPoint is the point at which a watch begins.
@@ -33,8 +33,8 @@ type startPoint struct {
 	position
 	// history is true if the watch begins with all Events that the API server holds.
 	history bool
-	// gap is true if the watch skips the pods' earlier Events, because the API server would have to read too many
-	// Events.
+	// gap is true if the watch skips the earlier Events of its pods. The watch skips these Events if the API server
+	// would have to read too many Events.
 	gap bool
 }
 
@@ -91,9 +91,9 @@ func (s *Source) positionFor(w *watcher) (earliest position, wait <-chan struct{
 	return earliest, wait
 }
 
-// setPosition sets the pod's position if the agent took a usable sample of the revision near the pod's arrival (see
-// sampleBefore). Without a usable sample, setPosition clears arrivedAt as soon as a new sample would be too late. The
-// caller must hold the lock.
+// If the agent took a usable sample near the time of the pod's arrival (see sampleBefore), setPosition sets the pod's
+// position to this sample. If no usable sample exists, and a new sample would be too late (maxAfter), setPosition
+// clears arrivedAt. The caller must hold the lock.
 func (s *Source) setPosition(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
@@ -106,17 +106,17 @@ func (s *Source) setPosition(p *request) {
 }
 
 // requestSampleFor requests a sample of the current revision if no earlier sample is usable for the pod.
-// requestSampleFor does not wait for the start of the watch: while the watch waits for a slot, the sample would become
-// too late. The caller must hold the lock.
+// requestSampleFor requests the sample even if the watch still waits for a slot. After the wait for a slot, a new
+// sample could be too late. The caller must hold the lock.
 func (s *Source) requestSampleFor(p *request) {
 	if s.setPosition(p); p.position == nil && !p.arrivedAt.IsZero() {
 		s.requestSample(true)
 	}
 }
 
-// startWithoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the
-// watch begins with all existing Events. If the namespace has many Events, the watch begins now, and the earlier Events
-// are missing.
+// startWithoutPosition returns the start point of a watch whose pods have no position. If the namespace has few Events,
+// the watch begins with all existing Events. If the namespace has many Events, the watch begins at the current
+// revision, and the earlier Events are missing.
 func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
 		return startPoint{}, ctx.Err()
@@ -150,10 +150,10 @@ func (s *Source) healthText() string {
 	return "watching"
 }
 
-// laterByWallClock returns the later of two times by the wall clock: the current time, and the time when package
-// reconcile requested the pod's Events. If the clock was set back after the request, the current time can be earlier
-// than the start of the pod. With the current time alone, the agent would then not detect that Events of the start-up
-// are missing.
+// laterByWallClock compares two times by the wall clock, and returns the later time. The time a is the current time,
+// and the time b is the time of the request for the pod's Events. If the clock was set back after the request, the
+// current time can be earlier than the start of the pod. The current time alone would then hide that Events of the
+// start-up are missing.
 func laterByWallClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -174,10 +174,12 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 	return at, large, err
 }
 
-// countEvents requests a list with at most one Event of a namespace. Even one Event can be large, so only one goroutine
-// at a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not block other
-// namespaces for long. After a timeout, countEvents takes a sample of the revision instead. If this sample succeeds,
-// the namespace counts as large. If the namespace is already known to be large, countEvents returns no position.
+// countEvents reports whether a namespace has more than maxHistory Events. To find out, countEvents requests a list
+// with at most one Event. The response also contains the number of further Events. Even one Event can be large, so only
+// one goroutine at a time requests such a list. The timeout of the list is sampleInterval, so a slow namespace does not
+// block other namespaces for long. After a timeout, countEvents takes a sample of the revision instead. If this sample
+// succeeds, the namespace counts as large. If the namespace is already known to be large, countEvents returns no
+// position.
 func (s *Source) countEvents(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -221,9 +223,10 @@ func (s *Source) markLarge(namespace string) {
 	s.large.set(namespace, s.config.Now().Add(largeFor))
 }
 
-// dropExpired handles a revision that the API server no longer holds. If the position of one of the watch's pods is at
-// or before this revision, dropExpired deletes the position, so that the next watch does not begin at this revision.
-// dropExpired returns false for every other error, and for a watch that began with all existing Events.
+// dropExpired handles the error that the API server no longer holds the revision at which a watch begins. If a pod of
+// the watch has a position at or before this revision, dropExpired deletes the pod's position. So the next watch does
+// not begin at this revision again. dropExpired returns false for every other error, and for a watch that began with
+// all existing Events.
 func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -261,10 +264,10 @@ func (s *Source) awaitsSample(p *request) bool {
 	return p.position == nil && !p.arrivedAt.IsZero()
 }
 
-// advancePosition moves the pod's position forward to a revision, because the agent has observed all Events about the
-// pod up to this revision. If history is true, no Event from before the revision is missing. advancePosition returns
-// the new position. The result "known" is false if the agent cannot know whether it lacks Events of the pod: history is
-// false and the pod has no position, for example because the position expired.
+// advancePosition records that the agent has observed all Events about the pod up to the given revision. If history is
+// true, no Event from before the revision is missing. advancePosition returns the new position. If history is false and
+// the pod has no position, the result "known" is false. In this case, the agent cannot know whether it lacks Events of
+// the pod. For example, the pod has no position after the position expired.
 func (s *Source) advancePosition(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

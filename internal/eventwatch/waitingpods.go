@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// countWaiting returns the number of requested pods whose Event watches have no slot.
+// countWaiting returns the number of requested pods for which no Event watch has a slot.
 func (s *Source) countWaiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,8 +21,8 @@ func (s *Source) countWaiting() int {
 }
 
 // waitingPods returns the pods that have waited for a slot for at least unservedAfter. waitingPods returns each pod
-// only once per wait. When another pod has waited for unservedAfter, the channel "next" delivers a value. "next" is nil
-// if waitingPods has already returned every pod that waits.
+// only once per wait. The channel "next" delivers a value as soon as another pod has waited for unservedAfter. If
+// waitingPods has already returned every pod that waits, "next" is nil.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,10 @@ import (
 type watcher struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// For a shared watch, changed receives a signal when the list of its pods changes. changed also receives a signal
-	// in three cases: a pod's own watch has delivered all existing Events, a pod's own watch stops, or the request for
-	// a sample (see type revisions) has ended. The capacity is 1, and senders drop a signal when the channel is full.
+	// Only a shared watch receives signals through changed. changed receives a signal when the list of the watch's pods
+	// changes. changed also receives a signal when a pod's own watch stops or has delivered all existing Events.
+	// Another signal arrives when a requested sample (see type revisions) is complete or has failed. The capacity of
+	// changed is 1, and senders drop a signal when the channel is full.
 	changed chan struct{}
 
 	// The lock of Source guards the fields from "pods" to "yielding".
@@ -25,11 +26,13 @@ type watcher struct {
 	openedAt time.Time          // time when the watch opened, by the agent's clock; zero while the watch is not open
 	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events
-	yielding bool               // the watch gives up its slot, and another pod of the namespace gets the slot
+	yielding bool               // the watch must release its slot for another pod of the namespace
 
 	// Only the goroutine of Source.keepOpen uses the fields below.
 	failures int // consecutive failures
-	expiries int // number of expired revisions (status 410) since a watch last proved that its revision was valid
+	// expiries counts the expired start revisions (status 410). If a later start revision is valid, the count starts
+	// again at zero.
+	expiries int
 }
 
 func newWatcher(namespace string, alone *request) *watcher {
@@ -48,13 +51,13 @@ func (w *watcher) requests() []*request {
 	return w.pods
 }
 
-// coversPodOf reports whether the watch "other" serves a single pod that also uses the shared watch w.
+// coversPodOf returns true if the watch "other" serves a single pod, and this pod also uses the shared watch w.
 func (w *watcher) coversPodOf(other *watcher) bool {
 	return other.alone != nil && other.alone.shared == w
 }
 
-// delay returns the wait before the watch opens again. The wait grows with each consecutive failure and with each
-// expired revision. Each expired revision costs the API server another list and another watch.
+// delay returns the wait before the watch opens again. The wait grows with the larger of two numbers: consecutive
+// failures, and expired start revisions. Each expired revision costs the API server another list and another watch.
 func (w *watcher) delay() time.Duration {
 	return kubeclient.Retries().Delay(max(w.failures, w.expiries))
 }
@@ -69,8 +72,8 @@ func (w *watcher) refresh() {
 
 // selector returns the field selector of the watch. The field selector cannot select the node, because Events have no
 // selectable field for the node. Field selectors have no OR, so a shared watch cannot select its pods by UID. If
-// withoutStarts is true, the API server does not send the Events Created and Started, which are half of the Events of a
-// start-up with pulls.
+// withoutStarts is true, the API server does not send Events with the reason Created or Started. In a start-up with
+// image pulls, half of the Events have one of these two reasons.
 func (w *watcher) selector(withoutStarts bool) string {
 	terms := []fields.Selector{fields.OneTermEqualSelector("source", "kubelet")}
 	if w.alone != nil {
@@ -84,7 +87,7 @@ func (w *watcher) selector(withoutStarts bool) string {
 	return fields.AndSelectors(terms...).String()
 }
 
-// linger returns how long a shared watch stays open while it serves no pod. The watch of a single pod ignores this
+// linger returns how long a shared watch stays open while it serves no pod. A watch on a single pod does not use this
 // time.
 func (w *watcher) linger() time.Duration {
 	if w.namespace == "" {

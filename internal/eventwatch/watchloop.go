@@ -13,9 +13,9 @@ import (
 )
 
 // leaseTime is how long a watch can stay open while other watches wait for a slot. checkInterval is the interval at
-// which an open watch checks whether other watches wait for a slot. At the first check, a watch can already release its
-// slot if it has delivered all existing Events. So even if 100 pods need watches at once, the watch of each pod gets a
-// slot before the core stops waiting for late Events (eventGrace in package timeline).
+// which an open watch checks whether other watches wait for a slot. A watch that has delivered all existing Events can
+// release its slot at the first check. So if 100 pods need watches at the same time, each watch still gets a slot
+// before package timeline stops waiting for late Events (eventGrace).
 const (
 	leaseTime     = 30 * time.Second
 	checkInterval = 3 * time.Second
@@ -25,8 +25,8 @@ const remedy = "allow the ServiceAccount to list and watch events, or use --even
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// keepOpen keeps a watch open until the lease ends or other watches need the slot. Observations use ctx instead of the
-// context "lease", because the end of the lease must not interrupt an observation and lose its Event.
+// keepOpen keeps a watch open until the lease ends or other watches need the slot. For observations, keepOpen uses ctx
+// and not the context "lease". If the end of the lease interrupted an observation, its Event would be lost.
 func (s *Source) keepOpen(ctx, lease context.Context, w *watcher) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, w) {
@@ -114,30 +114,32 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 				return r.accepted
 			}
 			if event.Type == watch.Error {
-				// After the API server has accepted the watch, an error concerns only this watch. For example, etcd
-				// might no longer have the revision (status 410).
+				// If the API server accepted the watch before the error, the error affects only this watch. For
+				// example, etcd might no longer have the watch's revision (status 410).
 				return s.handleError(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.recordAccepted()
 			r.extendDeadlineDuring(func() { r.passEvent(event) })
 			if r.checkUsage(); lease.Err() != nil {
-				return true // checkUsage ends the lease if it replaces this watch with watches on single pods
+				return true // to replace this watch with watches on single pods, checkUsage ends the lease
 			}
 		}
 	}
 }
 
-// handleError handles an error that ended a watch. dropExpired handles an expired revision, unless the watch has
-// delivered an Event that is newer than the revision. The result is true for the only error that is not a failure: an
-// expired revision that the API server reported before the agent called recordAccepted. If a slow API server reports an
-// expired revision after recordAccepted, the result is false.
+// handleError handles an error that ended a watch. If the watch has delivered an Event that is newer than its start
+// revision, the start revision was valid, so handleError returns false without a call of dropExpired.
+//
+// handleError returns true if the error is not a failure. Only one error is not a failure: the API server reports an
+// expired revision before the agent has called recordAccepted. If a slow API server reports an expired revision later,
+// handleError returns false.
 func (s *Source) handleError(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false
 	}
 	if s.dropExpired(r.watcher, r.from, err) {
 		if !r.accepted {
-			r.members = nil // no pod loses this watch, because it has delivered nothing
+			r.members = nil // the watch has delivered nothing, so watchSession.close must skip its pods
 		}
 		return !r.accepted
 	}

@@ -25,7 +25,8 @@ type watchSession struct {
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// wideCount and crowdedCount show whether the namespace of a shared watch is wide or crowded (see crowdedSample).
+	// wideCount and crowdedCount detect whether a shared watch delivers too many Events that the agent does not need.
+	// If so, the namespace counts as wide or crowded (see crowdedSample).
 	wideCount, crowdedCount usageCount
 
 	// sawNodeName is true if at least one Event about a requested pod contained this node's name as the host.
@@ -36,16 +37,17 @@ type watchSession struct {
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// The watches of the pod have delivered every Event of the pod since the time in the field "since". If Events are
-	// missing, the field "since" is zero.
+	// From the time in the field "since" on, the pod's watches have delivered every Event about the pod. If Events
+	// about the pod can be missing, the field "since" is zero.
 	since time.Time
-	// confirmed is true after the session has reported that the watch covers the pod: see reportOrAddOwnWatches.
+	// confirmed is true after reportOrAddOwnWatches has found that no Events of the pod are missing.
 	confirmed bool
 	// complete is true if the agent has observed every Event that the watch has received about the pod.
 	complete bool
 }
 
-// beginSession returns the session of a watch that has just opened, with the pods that the watch serves now.
+// beginSession returns the session of a watch that has just opened. The session contains the pods that the watch serves
+// now.
 func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) *watchSession {
 	r := &watchSession{
 		source: s, watcher: w, from: from, openedAt: s.recordOpened(w), proof: newProof(from.revision),
@@ -54,8 +56,9 @@ func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) 
 	if w.alone == nil {
 		r.cache = newEventCache(s.rememberLimit)
 		r.wideCount.since = r.openedAt
-		// The watch first delivers older Events, from the instant in from.since onward. If the watch begins with all
-		// existing Events, from.since is zero, so the first count cannot show that the namespace is crowded.
+		// The watch first delivers older Events, so the first count begins at the time from.since. If the watch begins
+		// with all existing Events, from.since is zero. Then the first count covers more than sampleWithin, and cannot
+		// show that the namespace is crowded.
 		r.crowdedCount.since = from.since
 	}
 	for _, one := range s.podStates(w) {
@@ -102,8 +105,9 @@ func (r *watchSession) advanceMember(m *member) {
 	}
 }
 
-// beganAtValidRevision reports whether the API server still had the revision at which the watch began. A slow API
-// server can report an expired revision some time after the watch opened.
+// beganAtValidRevision reports whether the start revision of the watch was valid. A slow API server can report an
+// expired start revision some time after the watch opened. So the start revision counts as valid only after the watch
+// has delivered a newer Event, or has been open for leaseTime.
 func (r *watchSession) beganAtValidRevision() bool {
 	return r.proof.newest > r.from.revision || r.source.config.Now().Sub(r.openedAt) >= leaseTime
 }
@@ -115,8 +119,9 @@ func (r *watchSession) advanceMembers() {
 }
 
 // deliveredRevision returns the revision up to which the watch has delivered Events. If the watch begins with all
-// existing Events and has delivered none yet, deliveredRevision returns zero, because the API server might still be
-// reading these Events. After the result zero, the next watch also begins with all existing Events.
+// existing Events and has delivered none yet, deliveredRevision returns zero. In this case, the API server might still
+// be reading the existing Events. If the result is zero, a pod gets no start revision for its next watch. The next
+// watch can then begin with all existing Events again.
 func (r *watchSession) deliveredRevision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -124,8 +129,9 @@ func (r *watchSession) deliveredRevision() uint64 {
 	return r.proof.newest
 }
 
-// checkUsage checks whether the namespace of a shared watch is wide or crowded. In a wide or crowded namespace, watches
-// on single pods can replace the shared watch. The existing Events of a namespace do not make the namespace crowded.
+// checkUsage checks whether a shared watch delivers too many Events that the agent does not need. If so, checkUsage
+// marks the namespace as wide or crowded, and can replace the shared watch with watches on single pods. The existing
+// Events of a namespace do not make the namespace crowded.
 func (r *watchSession) checkUsage() {
 	s, now := r.source, r.source.config.Now()
 	switch {
@@ -139,8 +145,9 @@ func (r *watchSession) checkUsage() {
 	}
 }
 
-// updateMembers updates the list of pods that a shared watch serves, and the state of the pods' own watches. For a new
-// pod, updateMembers delivers the Events in the cache of the shared watch.
+// updateMembers updates the list of pods that a shared watch serves. For each pod, updateMembers also checks whether
+// the pod's own watch has delivered the Events that the shared watch lacks. For a new pod, updateMembers delivers the
+// pod's Events from the cache of the shared watch.
 func (r *watchSession) updateMembers() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -172,10 +179,10 @@ func (r *watchSession) updateMembers() {
 	r.findCovered()
 }
 
-// reportOrAddOwnWatches runs when a watch has delivered all existing Events, and again after each change of the served
-// pods or of their own watches. If no Events of a pod are missing, reportOrAddOwnWatches reports EventsWatched for the
-// pod. If only the position of a pod is unknown and a sample will provide the position (Source.awaitsSample),
-// the pod waits for the sample. Every other pod gets its own watch.
+// reportOrAddOwnWatches runs when a watch has delivered all existing Events. The function runs again after each later
+// signal in watcher.changed. If no Events of a pod are missing, reportOrAddOwnWatches reports EventsWatched for the
+// pod. A pod waits for a sample if two conditions are met: member.complete is true, and the sample will provide the
+// pod's position (Source.awaitsSample). For each remaining pod, reportOrAddOwnWatches calls addOwnWatch.
 func (r *watchSession) reportOrAddOwnWatches() {
 	for _, m := range r.members {
 		if m.confirmed {
@@ -203,8 +210,8 @@ func (r *watchSession) reportOrAddOwnWatches() {
 	}
 }
 
-// extendDeadlineDuring calls the function "over", which passes on observations and can take a long time. The session
-// receives no Events during the call, so extendDeadlineDuring extends the deadline of r.proof by the duration of the
+// extendDeadlineDuring calls the function "over", which passes on observations and can take a long time. During the
+// call, the session receives no Events. So extendDeadlineDuring extends the deadline of r.proof by the duration of the
 // call.
 func (r *watchSession) extendDeadlineDuring(over func()) {
 	began := time.Now()
@@ -214,10 +221,10 @@ func (r *watchSession) extendDeadlineDuring(over func()) {
 	}
 }
 
-// knowsKubelet reports whether the cache can contain all Events of this node's kubelet. The cache holds only Events
-// that contain this node's name as the host. If all Events about requested pods contain another host, the node's
-// kubelet writes a host other than the node's name into its Events, so the cache lacks these Events. A forged host has
-// no lasting effect, because the kubelet's next Event about a requested pod contains the real host.
+// knowsKubelet returns false if the cache seems to lack the Events of this node's kubelet. The cache holds only Events
+// that contain this node's name as the host. If all Events about requested pods contain another host, the agent assumes
+// that the kubelet of this node does not use the node's name as the host. An Event with a forged other host can make
+// the result false, but only until the kubelet's next Event about a requested pod.
 func (r *watchSession) knowsKubelet() bool { return r.sawNodeName || !r.sawOtherHost }
 
 // passEvent passes an Event to the requested pod that the Event concerns. A shared watch also remembers the Event if
@@ -225,8 +232,8 @@ func (r *watchSession) knowsKubelet() bool { return r.sawNodeName || !r.sawOther
 // passEvent also ignores the watch event DELETED, which means that the Event's time to live ended.
 //
 // A client that can create Events in a namespace chooses the content of these Events. So passEvent refuses an Event
-// that is too large to come from the kubelet. passEvent also refuses an Event if a text that identifies the Event or
-// its pod is too long. Finally, passEvent refuses an Event that has a requested pod's UID but concerns another object.
+// that is too large to come from the kubelet. passEvent also refuses an Event with a too long identifier, for example a
+// name or a UID. Finally, passEvent refuses an Event that has a requested pod's UID but concerns another object.
 func (r *watchSession) passEvent(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
@@ -272,8 +279,8 @@ func (r *watchSession) passEvent(event watch.Event) {
 	}
 }
 
-// reportDelay reports the delay of an Event that is newer than the watch. An older Event can be a repetition, so its
-// delay could be wrong.
+// reportDelay reports the time between the creation and the arrival of an Event. reportDelay ignores an Event that is
+// older than the watch, because such an Event can be a repetition with a wrong delay.
 func (r *watchSession) reportDelay(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

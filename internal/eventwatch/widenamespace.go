@@ -6,16 +6,16 @@ import (
 )
 
 // These constants define when a namespace is crowded or wide. A crowded or wide namespace has many new Events, but the
-// agent needs few of these Events. The API server decodes each Event once for each watch of the namespace, and decoding
-// an Event takes more CPU than sending the Event. So for the API server, one shared watch costs less than two watches
-// on single pods. The agent, however, must decode every Event of a shared watch.
+// agent needs few of these Events. The API server decodes each Event once for each watch of the namespace. Decoding an
+// Event takes more CPU than sending the Event. So for the API server, one shared watch costs less than two watches on
+// single pods. The agent, however, must decode every Event of a shared watch.
 const (
 	// crowdedSample is the number of Events after which the agent checks whether the namespace is crowded. In a crowded
-	// namespace, up to maxAlone pods have their own watches. wideSample is the number of Events after which the agent
-	// checks whether the namespace is wide. In a wide namespace, no pods share a watch.
+	// namespace, pods share a watch only if more than maxAlone pods need a watch. wideSample is the number of Events
+	// after which the agent checks whether the namespace is wide. In a wide namespace, no pods share a watch.
 	crowdedSample = 512
 	wideSample    = 4096
-	// A namespace is crowded or wide only if the sample's Events arrive within sampleWithin.
+	// A namespace is crowded or wide only if all Events of the sample arrive within sampleWithin.
 	sampleWithin = 10 * time.Second
 	// A namespace is crowded or wide only if the agent receives more than maxUseless Events for each Event that it
 	// needs.
@@ -26,7 +26,8 @@ const (
 	wideFor = 10 * time.Minute
 )
 
-// namespaceMarks holds the time until which each namespace has a property. The lock of Source guards namespaceMarks.
+// namespaceMarks marks namespaces, for example as wide. The map's value is the time when the mark expires. The lock of
+// Source guards namespaceMarks.
 type namespaceMarks map[string]time.Time
 
 func (m namespaceMarks) has(namespace string, now time.Time) bool {
@@ -54,11 +55,11 @@ type eventUsage struct {
 // usageCount counts the Events of a shared watch from a point in time.
 type usageCount struct {
 	since  time.Time
-	before eventUsage // Events that the watch delivered before the count
+	before eventUsage // Events that the watch delivered before the count began
 }
 
 // isWasteful returns true if a watch delivered many Events in a short time, and few of these Events concerned a
-// requested pod. When the count reaches the number "sample", isWasteful starts a new count.
+// requested pod. When the count reaches the argument "sample", isWasteful starts a new count.
 func (c *usageCount) isWasteful(usage eventUsage, sample int, now time.Time) bool {
 	received, used := usage.received-c.before.received, usage.used-c.before.used
 	if received < sample {
@@ -74,12 +75,12 @@ func (c *usageCount) isWasteful(usage eventUsage, sample int, now time.Time) boo
 func (s *Source) markWide(w *watcher) { s.mark(w, s.wide, wideFor, math.MaxInt) }
 
 // markCrowded marks the namespace of a shared watch as crowded, and replaces the shared watch if at most maxAlone pods
-// use it. Between two replacements, the agent receives at least crowdedSample Events, so pods that come and go cannot
-// cause many replacements. markCrowded takes the lock.
+// use it. Before each replacement, a shared watch delivers at least crowdedSample Events. So pods that come and go
+// often cannot cause many replacements. markCrowded takes the lock.
 func (s *Source) markCrowded(w *watcher) { s.mark(w, s.crowded, crowdedFor, maxAlone) }
 
-// mark marks the namespace of a shared watch for some time. If the shared watch serves at most the given number of
-// pods, mark replaces the shared watch with watches on single pods.
+// mark marks the namespace of a shared watch for the given duration. If the shared watch serves at most the given
+// number of pods, mark replaces the shared watch with watches on single pods.
 func (s *Source) mark(w *watcher, marks namespaceMarks, duration time.Duration, pods int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,9 +121,9 @@ func (s *Source) reshare(w *watcher) {
 	s.refresh()
 }
 
-// mustWait reports whether a single-pod watch must wait because its namespace already has the maximum number of such
-// watches (maxAlone). In a wide namespace, the waiting watch can open after another watch of the namespace has ended or
-// has released its slot: see mustYield. The caller must hold the lock.
+// mustWait returns true if w serves a single pod, and at least maxAlone watches on single pods of the namespace have a
+// slot. In a wide namespace, the waiting watch can open after another watch of the namespace has ended or has released
+// its slot: see mustYield. The caller must hold the lock.
 func (s *Source) mustWait(w *watcher) bool {
 	if w.alone == nil {
 		return false
@@ -147,9 +148,9 @@ func (s *Source) countOwnSlots(namespace string) (slots, yielding int) {
 }
 
 // mustYield reports whether a pod's watch must release its slot, so that another pod of the same namespace gets a
-// watch. The result is true only if a waiting pod never had a watch and cannot get a watch now: see mustWait. No watch
-// releases its slot early for a waiting pod that already had a watch. If the watches of all pods released their slots
-// in rotation, the API server would decode each Event once for each pod. The caller must hold the lock.
+// watch. A watch must release its slot only for a pod that cannot get a watch now (see mustWait) and never had a watch.
+// mustYield ignores waiting pods that already had a watch. If the watches of all pods took turns, the API server would
+// decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) mustYield(w *watcher) bool {
 	if w.alone == nil || w.yielding {
 		return w.yielding
@@ -181,7 +182,7 @@ func (s *Source) nextOpenable() int {
 	return -1
 }
 
-// successor returns the first watch in the queue that can open after a watch releases its slot. If slots are free, or
+// successor returns the first waiting watch that can open when another watch releases its slot. If slots are free, or
 // if no waiting watch can open, successor returns nil. The caller must hold the lock.
 func (s *Source) successor() *watcher {
 	if s.queue.taken < s.queue.limit {

@@ -9,9 +9,9 @@ import (
 const (
 	// Window is the length of the time window for factors. A factor uses the start-ups that ended in the past hour.
 	Window = time.Hour
-	// Past is the length of the period before the window. A registry's pulls on a node are compared with the node's
-	// pulls from other registries. If the window contains too few pulls from other registries, the comparison uses the
-	// registry's own pulls on all nodes in the period before the window.
+	// Past is the length of the period before the window. The package compares a registry's pulls on a node with the
+	// node's pulls from other registries in the window. If a node has too few pulls from other registries, the package
+	// uses the registry's own pulls in the period before the window, on all nodes.
 	Past = 24 * time.Hour
 )
 
@@ -30,7 +30,7 @@ type nodeSums struct {
 	unreported int // number of milestones that the container runtime can never report
 	works      map[string]*workSums
 	pulls      map[string]*pullSums // totals by registry
-	merged     map[string]bool      // kinds of work whose phases the evidence could not separate
+	merged     map[string]bool      // kinds of work with a phase that the evidence could not separate from others
 }
 
 // workSums contains the totals of one kind of work.
@@ -105,8 +105,9 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 		}
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
-		// A sum of zero means that the runtime does not report how long unpacking takes. If the sums included this
-		// node's bytes without their unpacking time, the other nodes would look slow.
+		// A sum of zero means that the runtime does not report how long unpacking takes. The next line removes the
+		// node's unpacking work. Otherwise, this node's unpacking would seem to take no time, and the other nodes would
+		// look slow.
 		delete(n.works, workUnpack)
 	}
 }

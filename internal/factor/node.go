@@ -13,12 +13,13 @@ import (
 
 const (
 	// If all other nodes together did fewer than leastUnits units of one kind of work, the node factor excludes this
-	// kind.
+	// kind. For example, one started container is one unit.
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20
-	// maxUnreported is the maximum average number of unreported milestones per start-up. If a node exceeds this
-	// maximum, the node has no factor, because the unreported milestones would hide a slow network.
+	// maxUnreported is the maximum average number of unreported milestones per start-up. The container runtime can
+	// never report these milestones. If a node exceeds this maximum, the node has no factor, because the unreported
+	// milestones would hide a slow network.
 	maxUnreported = 0.5
 )
 
@@ -68,16 +69,16 @@ func (n *nodeSums) addPhase(phase api.PhaseTotals) {
 type Node struct {
 	Node     string
 	StartUps int // start-ups that became ready or succeeded in the window
-	// Factor is the time of the node's work, divided by the time that the other nodes need for the same work. If no
-	// comparison is possible, Factor is nil and Why contains the reason.
+	// Factor is the time that the node needed for its work, divided by the time that the other nodes need for the same
+	// work. If no comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, per start-up
 	// LostIn contains the part of Lost for each kind of work. The kind with the most lost time is first. A negative
 	// value means that the node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
 	LostIn []LostWork
 	Why    string
-	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes the
-	// kinds of work in Merged.
+	// Merged contains the kinds of work whose time the evidence on this node never shows separately. Factor excludes
+	// the kinds of work in Merged.
 	Merged []string
 }
 
@@ -160,15 +161,14 @@ func (n *nodeSums) perStartUp(seconds float64) time.Duration {
 	return fromSeconds(seconds / float64(n.startUps))
 }
 
-// maxSeconds is the longest time in a result, in seconds. A longer time does not fit into the type time.Duration.
+// maxSeconds is the longest time in a result, in seconds. The type time.Duration can hold only slightly more.
 const maxSeconds = 9e9
 
 func fromSeconds(s float64) time.Duration {
 	return time.Duration(min(max(s, -maxSeconds), maxSeconds) * float64(time.Second))
 }
 
-// neverSeparated lists the kinds of work that the node's start-ups contained, but that the node's evidence never
-// separated from other work.
+// neverSeparated returns the kinds of work that the node did, but whose time the evidence never shows separately.
 func (n *nodeSums) neverSeparated() []string {
 	var works []string
 	for _, work := range []string{workPickup, workVolumes, workNetwork, workSandbox, workContainers} {

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// The sized pulls of a registry are compared with other sized pulls, the reference pulls. leastPulls is the minimum
-	// number of reference pulls.
+	// leastPulls is the minimum number of reference pulls. With the reference pulls, the package computes the expected
+	// time of a registry's sized pulls. Reference pulls are other sized pulls: pulls from other registries on the same
+	// node, or earlier pulls from the same registry on all nodes.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// The part of the reference pulls' time that depends on the number of bytes is their total time minus pullOverhead
-	// for each pull. leastByBytes is the smallest share (0 to 1) of the reference pulls' total time that counts as
-	// dependent on the number of bytes.
+	// From the total time of the reference pulls, the package subtracts pullOverhead for each pull. The rest is the
+	// time that depends on the number of bytes. leastByBytes is the minimum of this rest, as a share (0 to 1) of the
+	// total time. If the rest is smaller than this minimum, the package uses the minimum.
 	leastByBytes = 0.1
 )
 
@@ -40,7 +41,7 @@ func (r *registrySums) add(totals api.RegistryTotals) {
 type Registry struct {
 	Registry   string
 	Nodes      int // number of nodes with at least one pull: completed, failed or in progress
-	Pulls      int // number of the window's pulls that downloaded content and have a known duration
+	Pulls      int // number of pulls in the window that downloaded content and have a known duration
 	Failures   int
 	InProgress int
 	Bytes      int64
@@ -52,9 +53,9 @@ type Registry struct {
 	Why    string
 }
 
-// NeedsPast reports whether the comparison of at least one registry requires pulls from before the window. Pulls from
-// before the window are necessary if a node has too few pulls from other registries in the window. If NeedsPast returns
-// true, the caller must call AddPast for each node.
+// NeedsPast reports whether the comparison of at least one registry requires pulls from before the window. If a node
+// has too few pulls from other registries in the window, the comparison requires the registry's own earlier pulls. If
+// NeedsPast returns true, the caller must call AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()
@@ -121,9 +122,9 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.minus(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The reference is now the registry's past pulls on all nodes, so a slow disk of this node could make the
-		// registry look slow. Therefore, compare subtracts the unpacking time of this node from the observed time, even
-		// if the unpacking overlapped with the download.
+		// The reference pulls are now the registry's past pulls on all nodes. If this node has a slow disk, its slow
+		// unpacking could make the registry look slow. So compare subtracts the unpacking time of this node from the
+		// observed time, even if the unpacking overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

@@ -16,7 +16,7 @@ import (
 type TimeWindow struct{ Since, Until time.Time }
 
 // Contains returns true if a start-up that ended at settledAt is in the window. A start-up in progress has a zero
-// settledAt. Only a window that ends now contains start-ups in progress.
+// settledAt. Only a window with a zero Until contains start-ups in progress.
 func (w TimeWindow) Contains(settledAt time.Time) bool {
 	if settledAt.IsZero() {
 		return w.Until.IsZero()
@@ -72,8 +72,8 @@ func (t *Totals) Add(record api.Record) {
 	}
 }
 
-// addState creates an entry in the totals for the registry of each pull, and counts the pulls in progress and the
-// failed pulls.
+// addState creates an entry in the totals for the registry of each pull. addState also counts the pulls in progress and
+// the failed pulls of each registry.
 func (t *Totals) addState(record api.Record) {
 	for _, pull := range record.Pulls {
 		if !pull.IsPull() {
@@ -98,9 +98,9 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// addContent adds the bytes, the duration and the unpacking time of a pull. The agent adds the same values to the
-// metrics podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
-// podlapse_image_unpack_duration_seconds, and to the metrics of sized pulls.
+// addContent adds the bytes, the duration and the unpacking time of a pull. The agent adds the same values to these
+// metrics: podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total,
+// podlapse_image_unpack_duration_seconds, and the metrics of sized pulls.
 func (t *Totals) addContent(pull api.PullRecord) {
 	r := t.registry(pull.Registry)
 	if pull.Unpack != nil {

@@ -45,11 +45,12 @@ type Agent struct {
 	Registerer prometheus.Registerer
 	Health     *health.Board
 	Logger     *zap.Logger
-	// Timelines returns the timelines of the given pods. The timelines of starting pods are Partial.
+	// Timelines returns the timelines of the given pods. While a pod starts, the field Partial of its timeline is true.
 	Timelines func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	// Present returns the timelines of all pods of the node.
 	Present func(ctx context.Context) ([]timeline.Timeline, error)
-	// PingRuntime sends a request to the container runtime. PingRuntime is nil without a container runtime.
+	// PingRuntime sends a request to the container runtime. If the agent does not query the container runtime,
+	// PingRuntime is nil.
 	PingRuntime func(ctx context.Context) error
 }
 
@@ -59,7 +60,8 @@ type Hooks struct {
 	Follower podwatch.Follower
 	// PodWatch changes the configuration of the pod watch.
 	PodWatch func(config *podwatch.Config)
-	// EventDelay receives the delay of each new Event of this node's kubelet. Several goroutines can call EventDelay.
+	// EventDelay receives the delay of each new Event of this node's kubelet. Several goroutines can call EventDelay at
+	// the same time.
 	EventDelay func(late time.Duration)
 	// Changed receives the UID of each pod whose timeline changed. Changed must not block.
 	Changed func(uid string)

@@ -1,5 +1,5 @@
-// Package filter selects the start-ups that match a request to the API. The package is pure. The API's request
-// handlers call the package for lists and streams.
+// Package filter selects the start-ups that match a request to the API. The package does no I/O and reads no clock. The
+// API's request handlers call the package for lists and streams.
 package filter
 
 import (
@@ -15,7 +15,7 @@ import (
 // Filter is the filter in a request. A start-up must match all fields. The zero value matches every start-up.
 type Filter struct {
 	Namespaces []string
-	Name       string          // pod name, or a prefix if it ends in *
+	Name       string          // pod name, or the start of a pod name followed by *
 	Owner      timeline.Owner  // an empty kind matches every kind; the case of the kind does not matter
 	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State

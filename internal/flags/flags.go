@@ -1,5 +1,5 @@
-// Package flags reads the flags and environment variables of a command from a table. The table is also the source of
-// help texts, error messages and completion.
+// Package flags parses the flags and environment variables of a command. A Table describes the flags. The help texts,
+// error messages and shell completion use the same Table.
 package flags
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Flag is a row of a table: a flag, its environment variable and its value.
+// Flag describes one flag of a command: its names, its environment variable and its values.
 type Flag struct {
 	Name     string // name of the flag without dashes; one letter or several letters
 	Alias    string // another name of the flag; empty if the flag has only one name
@@ -20,13 +20,13 @@ type Flag struct {
 	Default  string
 	Help     string
 	Required bool
-	Hidden   bool // the help and the completion omit the flag
-	Switch   bool // the value is "on" or "off", and a flag without a value means "on" (see the function Switch)
-	// Many is true if a user can give the flag several times. If Many is true, the function Set receives all values,
-	// one per line.
+	Hidden   bool // true if the help and the completion omit the flag
+	Switch   bool // true if the value is "on" or "off", and the flag alone means "on" (see the function Switch)
+	// Many is true if a user can give the flag several times. If Many is true, Set receives all values in one text,
+	// with one value per line.
 	Many bool
-	// Set validates and stores the value. The error of Set lists the valid values. Parse does not call Set if the flag
-	// has neither a value nor a default.
+	// Set validates and stores the value. If the value is invalid, the error of Set says which values are valid. If the
+	// flag has neither a value nor a default, Parse does not call Set.
 	Set func(value string) error
 	// Suggest lists values for shell completion. Suggest is nil if Value already lists all values or if the values
 	// are unknown.
@@ -39,7 +39,7 @@ func (f Flag) As(alias string) Flag {
 	return f
 }
 
-// Table is the list of a command's flags, in the order of the help. Parse sets the flags in the order of the Table.
+// Table lists the flags of a command in the order in which the help shows them. Parse sets the flags in the same order.
 type Table []Flag
 
 // ErrHelp means that the arguments request help.
@@ -48,15 +48,15 @@ var ErrHelp = errors.New("help requested")
 type givenValue struct {
 	value string
 	from  string // origin of the value for errors: the flag, or the flag and its environment variable
-	// misspelled is true if the arguments contain an unknown flag whose name is similar to the name of the known flag.
-	// The error about the unknown flag suggests the known flag, so Parse reports no other problem of the known flag.
+	// misspelled is true if the arguments contain only a misspelled name of the flag, for example --namspace. Parse
+	// then reports the misspelled name, and does not report that the flag is missing.
 	misspelled bool
 }
 
 // Parse sets every flag from the arguments. If a flag is missing, Parse uses the flag's environment variable. If the
-// variable is also missing or empty, Parse uses the default. A flag that has neither a value nor a default keeps its
-// zero value. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp. Any
-// other error lists all problems, and names the flag of each problem.
+// variable is also missing or empty, Parse uses the default. If a flag has neither a value nor a default, Parse does
+// not call the flag's function Set. Parse returns the arguments that are not flags. If the arguments request help, the
+// error is ErrHelp. Any other error lists all problems. If a problem concerns a flag, the error names the flag.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {
@@ -107,8 +107,8 @@ func (f Flag) names() string {
 	return fmt.Sprintf("%s (or %s)", withDashes(f.Name), f.Variable)
 }
 
-// withDashes returns a flag's name with the dashes that the help shows: one or two. Parse accepts any flag with one or
-// two dashes.
+// withDashes adds one dash to a name with one letter, and two dashes to a longer name. The help shows flags in this
+// form. In arguments, Parse accepts one dash or two dashes before any name.
 func withDashes(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -116,10 +116,11 @@ func withDashes(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
-// last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
-// problems. The word after a switch is the value of the switch, with one exception: if the command accepts arguments, a
-// word that is not a valid value is an argument.
+// parse accepts the forms "--flag value" and "--flag=value", with one dash or two dashes. All words after "--" are
+// arguments. If a flag is repeated, the last value applies. If the field Many of a repeated flag is true, all values
+// apply. After a problem, parse continues, so that it reports all problems. Usually, parse reads the word after a
+// switch as the value of the switch. If the command accepts arguments and the word is not a valid value of a switch,
+// parse reads the word as an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)
@@ -135,7 +136,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValu
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, isKnown := known[name]
-		if short, ok := known[arg[1:2]]; !isKnown && ok { // like kubectl, accept -nshop and -Aw
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // like kubectl, accept -nshop (-n shop) and -Aw (-A -w)
 			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], !short.Switch
 			if short.Switch {
 				args = slices.Concat([]string{"-" + arg[2:]}, args)
@@ -153,7 +154,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValu
 			}
 			takesValue := !hasValue && !similar.standsAlone(args, arguments)
 			if takesValue && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-				args = args[1:] // the value of the misspelled flag
+				args = args[1:] // skip the value of the misspelled flag
 			}
 			if _, ok := parsed[similar.Name]; !ok {
 				parsed[similar.Name] = givenValue{misspelled: true}

@@ -15,9 +15,9 @@ func unknownFlag(name string, similar Flag) error {
 	return fmt.Errorf("unknown flag %s: did you mean %s?", withDashes(name), withDashes(similar.Name))
 }
 
-// similar returns the flag whose name has the smallest edit distance to the given name. The distance must be at most
-// 1, or 2 if the name has at least five letters: two swapped letters are two edits. If no name is similar, the result
-// is an empty flag.
+// similar returns the flag whose name has the smallest edit distance to the given name. If the given name has at least
+// five letters, the distance must be at most 2. If the given name is shorter, the distance must be at most 1. Two
+// swapped letters count as two edits. If no name is similar, the result is an empty flag.
 func (t Table) similar(name string) Flag {
 	var best Flag
 	least := min(2, (len(name)+1)/3) + 1
@@ -27,7 +27,7 @@ func (t Table) similar(name string) Flag {
 		}
 		for _, known := range []string{f.Name, f.Alias} {
 			if len(known) < 2 || max(len(known)-len(name), len(name)-len(known)) >= least {
-				continue // a long name would make the computation slow
+				continue // the name is not similar; for a long name, the computation would be slow
 			}
 			if d := levenshtein.ComputeDistance(name, known); d < least {
 				best, least = f, d

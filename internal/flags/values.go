@@ -22,8 +22,8 @@ const (
 	off = "off"
 )
 
-// Switch creates a flag with the values "on" and "off". The default is "off", and a flag without a value means "on".
-// The flag also accepts "true" and "false".
+// Switch creates a flag with the values "on" and "off". The default is "off". If the command line contains the flag
+// without a value, the value is "on". The flag also accepts "true" and "false".
 func Switch(name, variable string, target *bool, help string) Flag {
 	return Flag{
 		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help,
@@ -53,10 +53,10 @@ func switchValue(value string) (set, ok bool) {
 	return false, false
 }
 
-// Duration returns a function for Flag.Set that accepts a duration above zero, up to the argument "most", and stores
-// the duration in the argument "target". If "most" is at least a day, the duration can also be a number of days, such
-// as 2d. The error contains the argument "valid", which states the limit and an example. An empty duration is an error,
-// because a script with an unset variable must not silently lose its limit.
+// Duration returns a function for Flag.Set that stores a duration in the argument "target". The function accepts
+// durations above zero and up to the argument "most". If "most" is at least a day, the duration can also be a number of
+// days, such as 2d. Each error contains the argument "valid", which states the limit and an example. The function
+// rejects an empty duration. Otherwise, a script that passes an unset variable would silently lose its limit.
 func Duration(target *time.Duration, most time.Duration, valid string) func(string) error {
 	const day = 24 * time.Hour
 	units := "s, m or h"
@@ -83,7 +83,8 @@ func Duration(target *time.Duration, most time.Duration, valid string) func(stri
 	}
 }
 
-// Choice returns a function for Flag.Set that accepts only the given words and stores the word in target.
+// Choice returns a function for Flag.Set. The function accepts only the given words, and stores the accepted word in
+// target.
 func Choice(target *string, words ...string) func(string) error {
 	return func(value string) error {
 		if slices.Contains(words, value) {

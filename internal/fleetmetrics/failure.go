@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/internal/untrusted"
 )
 
-// ErrRefused means that Prometheus requires other credentials. Errors of this package can wrap ErrRefused, so compare
-// with errors.Is.
+// ErrRefused means that Prometheus requires other credentials. Errors of this package can wrap ErrRefused, so callers
+// must compare with errors.Is.
 var ErrRefused = errors.New("access denied")
 
 // ErrUnavailable means that Prometheus cannot respond at this time, for example because it starts or stops. Compare
@@ -61,10 +61,10 @@ func (s *Server) withRemedy(err error) error {
 		s.address)
 }
 
-// maxText is the maximum length of an error or a warning of Prometheus, in bytes.
+// maxText is the maximum length of an error or a warning from Prometheus, in bytes.
 const maxText = 500
 
-// shorten shortens a text of Prometheus to about maxText bytes.
+// shorten shortens a text from Prometheus to about maxText bytes.
 func shorten(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -97,14 +97,16 @@ func (s *Server) withPrometheusRemedy(err *v1.Error) error {
 	return fmt.Errorf("query Prometheus at %s: %w\n%s", s.address, err, remedy)
 }
 
-// noAgents returns the error for a server that has no metrics of agents for the period of the report.
+// noAgents returns an error about a Prometheus server that contains no metrics of podlapse agents for the period of the
+// report.
 func (s *Server) noAgents() error {
 	return fmt.Errorf("the Prometheus server at %s has no metrics of agents for the period of the report\nCheck that "+
 		"the server scrapes the agents: the query count(podlapse_build_info) must return the number of agents",
 		s.address)
 }
 
-// noRules returns the error for a server that has metrics of agents, but no results of the recording rules.
+// noRules returns an error about a Prometheus server that contains metrics of podlapse agents, but no results of the
+// recording rules.
 func (s *Server) noRules() error {
 	return fmt.Errorf("the Prometheus server at %s has no results of podlapse's recording rules for the period of "+
 		"the report\nCheck that the server loads manifests/monitoring/rules.yaml: the query "+

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Windows of the recording rules. At each evaluation, a rule with one of these windows records how much its counters
-// increased in the last 15 minutes or in the last hour.
+// quarter and hour are windows of recording rules. At each evaluation, a rule with the window hour records how much a
+// counter increased in the last hour. A rule with the window quarter records how much a counter increased in the last
+// 15 minutes.
 const (
 	quarter = 15 * time.Minute
 	hour    = time.Hour
@@ -29,25 +30,27 @@ func (p period) length() time.Duration { return time.Duration(p.hours) * hour }
 
 func (p period) since() time.Time { return p.until.Add(-p.length()) }
 
-// sumOverTime returns an expression for the sum of a recorded series over the period. The expression adds up the values
-// of all windows in the period. The windows cover the whole period, and do not overlap.
+// sumOverTime returns a PromQL expression for the total of a recorded series in the period. Each value of the series
+// covers one window. The expression adds up the values of all windows in the period. The windows cover the whole
+// period, and do not overlap.
 func (p period) sumOverTime(series string, window time.Duration) string {
 	return p.overTime("sum_over_time", series, window)
 }
 
-// overTime returns an expression that applies a function to a series. The function receives one value for each window
-// in the period: the value at the end of the window. The expression is a subquery: PromQL evaluates the series only at
-// Unix times that are multiples of the window. If the end of the period is not a multiple of the window, shiftedToEnd
-// shifts the series. The range is a second shorter than the period, because Prometheus 2 includes the start of a range,
-// unlike Prometheus 3.
+// overTime returns a PromQL expression that applies a function, such as sum_over_time, to a series. For each window in
+// the period, the function receives the value of the series at the end of the window. The expression contains a
+// subquery. PromQL evaluates this subquery only at Unix times that are multiples of the window. If the end of the
+// period is not such a multiple, shiftedToEnd shifts the series in time. The range of the subquery is one second
+// shorter than the period. Otherwise, Prometheus 2 would also use the value at the start of the period. Prometheus 3
+// excludes the start of a range.
 func (p period) overTime(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shiftedToEnd(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)
 }
 
-// shiftedToEnd returns the series unchanged if the period ends at a multiple of the window. If the period ends s
-// seconds after a multiple of the window, shiftedToEnd returns an expression whose value at the time t is the value of
-// the series at t + s.
+// shiftedToEnd returns a PromQL expression for the series, shifted in time so that a window ends at the end of the
+// period. If the period ends s seconds after a multiple of the window, the value of the expression at the time t is the
+// value of the series at t + s. If s is 0, the expression is the unchanged series.
 func (p period) shiftedToEnd(series string, window time.Duration) string {
 	if shift := p.until.Unix() % int64(window/time.Second); shift > 0 {
 		return fmt.Sprintf("(%s offset -%ds)", series, shift)
@@ -61,13 +64,18 @@ func (p period) hoursWith(metric string) string {
 		int(p.length()/time.Second)-1)
 }
 
-// increase returns an expression for the increase of a counter over the period. The counter's series can begin after
-// the agent has started. If a series begins within the period, its first value is part of the increase in two cases:
-// Prometheus scraped the agent at the start of the period, or the agent started within the period. The header of
-// rules.yaml explains all cases. If the agent restarted in the period, the latest value of the counter lacks the
-// increase before the restart. PromQL's function increase handles restarts, but ignores the first value of a series. If
-// the first value is part of the increase, the expression uses the larger of two numbers: the latest value and the
-// result of PromQL's increase.
+// increase returns a PromQL expression for the increase of a counter over the period. A series of the counter can begin
+// some time after the agent has started. If a series begins within the period, its first value is part of the increase
+// in two cases:
+//   - Prometheus scraped the agent at the start of the period.
+//   - The agent started within the period.
+//
+// The header of rules.yaml explains all cases.
+//
+// If the agent restarted in the period, the latest value of the counter lacks the increase before the restart. PromQL's
+// function increase handles restarts, but ignores the first value of a series. If the first value is part of the
+// increase, the expression uses the larger of two numbers: the latest value, or the result of PromQL's function
+// increase.
 func (p period) increase(counter string) string {
 	const agents = "on (cluster, job, instance)"
 	seconds := int(p.length() / time.Second)

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// query is a row of a table: a PromQL expression, and the function that stores each sample of its result.
+// query is a PromQL expression with a name. The function "take" stores one sample of the result in m.
 type query struct {
 	name string
 	expr string
@@ -25,12 +25,14 @@ const (
 	byWork     = "cluster, node, pool, work"
 	byWorkload = "cluster, namespace, workload_kind, workload"
 
-	// A comparison of start-ups requires that the other nodes or workloads have at least leastOthers start-ups. A
-	// comparison of work requires that the other nodes have done at least leastOthers units of the same kind of work.
+	// leastOthers is the minimum for a comparison of a node or workload with the others. To compare start-ups, the
+	// other nodes or workloads must together have at least leastOthers start-ups. To compare work, the other nodes must
+	// together have done at least leastOthers units of the same kind of work. rules.yaml defines the unit of each kind
+	// of work. For example, one unit of unpacking is 20 MiB.
 	leastOthers = 5
 )
 
-// presenceQueries returns the queries that find out whether Prometheus has the data of a report.
+// presenceQueries returns the queries that check whether Prometheus has the data for a report.
 func (p period) presenceQueries() []query {
 	return []query{
 		{"rule_hours", fmt.Sprintf("max(%s)",
@@ -42,7 +44,7 @@ func (p period) presenceQueries() []query {
 	}
 }
 
-// reportQueries returns the queries for all sums of a report.
+// reportQueries returns the queries for all numbers in a report.
 func (p period) reportQueries() []query {
 	all := []query{
 		{"start_ups", fmt.Sprintf("sum by (state) (increase(podlapse_pod_startups_total[%ds]))",
@@ -64,9 +66,10 @@ func (p period) reportQueries() []query {
 	return append(all, p.workloadQueries()...)
 }
 
-// lostSeconds returns an expression for the lost seconds of each node or workload, by cause. The lost seconds are the
-// observed seconds minus the expected seconds, but at least 0. The expected seconds are the number of start-ups
-// multiplied by the mean time of the other start-ups in the cluster.
+// lostSeconds returns a PromQL expression for the seconds that the start-ups of each node or workload lost, by cause.
+// The lost seconds are the observed seconds minus the expected seconds, but at least 0. To compute the expected seconds
+// of a node or workload, the expression multiplies two numbers: the number of its start-ups, and the mean time of all
+// other start-ups in the cluster.
 func lostSeconds(seconds, startUps, by string) string {
 	ofOthers := fmt.Sprintf("(sum by (cluster, cause) (%[1]s) - on (cluster, cause) group_right () %[1]s)", seconds)
 	share := fmt.Sprintf("(%[1]s / on (%[2]s) ((sum by (cluster) (%[1]s) - on (cluster) group_right () %[1]s) >= "+
@@ -94,10 +97,10 @@ func (p period) causeQueries() []query {
 	}
 }
 
-// nodeQueries returns queries that compare the work of each node with the work of the other nodes. The rules make the
-// same comparison for each hour, and the queries make it for the whole period. A query compares a node only if the
-// other nodes did at least leastOthers units of the same kind of work in the whole period. A rule compares a node only
-// if the other nodes did at least leastOthers units of the same kind of work in one hour.
+// nodeQueries returns queries that compare the work of each node with the work of the other nodes in its pool. The
+// recording rules make the same comparison for each hour, and these queries make it for the whole period. A rule
+// compares a node only if the other nodes did enough of the same kind of work in one hour: at least leastOthers units.
+// A query compares a node only if the other nodes did at least leastOthers units of this work in the whole period.
 func (p period) nodeQueries() []query {
 	seconds := p.sumOverTime("node_pool_work:podlapse_node_work_seconds:increase1h", hour)
 	units := p.sumOverTime("node_pool_work:podlapse_node_work_units:increase1h", hour)
@@ -126,8 +129,9 @@ func (p period) nodeQueries() []query {
 	}
 }
 
-// registryQueries returns queries that add up the hourly results of the rules, and a query for the number of failed
-// pulls. For each hour, the rules compute the expected time of each registry's pulls.
+// registryQueries returns the queries about registries. One query counts the failed pulls. The other queries add up the
+// hourly results of the recording rules. For each hour, the rules compute the expected duration of the pulls from each
+// registry.
 func (p period) registryQueries() []query {
 	sum := func(series string) string {
 		return fmt.Sprintf("sum by (%s) (%s)", byRegistry, p.sumOverTime(series, hour))
@@ -206,7 +210,8 @@ func workloadRow(m *report.Measured, of model.Metric) *report.MeasuredRow {
 	return m.Workloads.Row(inCluster(model.LabelValue(name), of))
 }
 
-// inCluster adds the cluster to a name if the series have a label "cluster".
+// inCluster adds the name of the cluster to the name of a node, registry or workload. If the sample has no label
+// "cluster", inCluster returns the name unchanged.
 func inCluster(name model.LabelValue, of model.Metric) string {
 	if cluster := of["cluster"]; cluster != "" {
 		return fmt.Sprintf("%s in cluster %s", name, cluster)

@@ -14,8 +14,9 @@ import (
 // maxQueries is the maximum number of queries that run at the same time. Each query uses memory on the server.
 const maxQueries = 4
 
-// Read returns the sums of the fleet for the period that ends at the time "until" and has the given length. Read rounds
-// the length up to whole hours. Read returns when all queries are done, or when a query fails.
+// Read returns the numbers for a report about the fleet. The period of the report ends at the time "until" and has the
+// given length. Read rounds the length up to whole hours. Read returns when all queries are done, or when a query
+// fails.
 func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration) (report.Measured, error) {
 	period := newPeriod(until, length)
 	m := report.Measured{Since: period.since(), Until: period.until, Hours: period.hours}
@@ -34,7 +35,8 @@ func (s *Server) Read(ctx context.Context, until time.Time, length time.Duration
 	return m, nil
 }
 
-// run evaluates the queries and stores their results in the order of the argument "queries".
+// run evaluates several queries at the same time. When all queries are done, run stores the results in m, in the order
+// of the argument "queries".
 func (s *Server) run(ctx context.Context, queries []query, m *report.Measured) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxQueries)

@@ -29,8 +29,8 @@ type Server struct {
 	transport *http.Transport
 }
 
-// Open returns the server at a URL, but does not connect. The URL can contain a user and a password. If the argument
-// "token" is not empty, each request contains it as a bearer token.
+// Open returns a Server for the Prometheus server at a URL, but does not connect. The URL can contain a user and a
+// password. If the argument "token" is not empty, each request contains it as a bearer token.
 func Open(server *url.URL, token string) (*Server, error) {
 	return openLimited(server, token, maxBytes)
 }
@@ -44,7 +44,7 @@ func openLimited(server *url.URL, token string, limit int64) (*Server, error) {
 	}
 	inner, err := api.NewClient(api.Config{Address: address.String(), Client: &http.Client{
 		Transport: &limitedTransport{transport, server.User, token, limit},
-		// A redirect could send the credentials to another server.
+		// Do not follow redirects: a redirect could send the credentials to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *limitedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, err
 }
 
-// checkedClient returns an error for each response that does not come from Prometheus.
+// checkedClient converts HTTP status codes such as 401, 404 and 503 to the errors of this package.
 type checkedClient struct{ api.Client }
 
 // Do implements api.Client.
@@ -104,8 +104,8 @@ func (c checkedClient) Do(ctx context.Context, request *http.Request) (*http.Res
 	return response, body, nil
 }
 
-// vector evaluates an expression at the time in the argument "at", and returns the result and the server's shortened
-// warnings. The result omits values that are not finite.
+// vector evaluates a PromQL expression at the time "at". vector returns the result and the server's warnings, which it
+// shortens. The result omits values that are not finite.
 func (s *Server) vector(ctx context.Context, expr string, at time.Time) (model.Vector, []string, error) {
 	options := []v1.Option{v1.WithLimit(maxSeries + 1)}
 	if deadline, ok := ctx.Deadline(); ok {

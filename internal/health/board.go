@@ -1,5 +1,6 @@
-// Package health holds the latest status of each part of the agent. Each part reports its status from its own
-// goroutines. The endpoint /readyz and the metrics read the status. A Board is safe for concurrent use.
+// Package health holds the latest status of each part of the agent, for example of the pod watch. Each part reports its
+// status from its own goroutines. The endpoint /readyz and the metrics read the status. A Board is safe for concurrent
+// use.
 package health
 
 import (
@@ -11,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxDetail is the maximum length of a detail in bytes. The detail can contain long errors of other programs.
+// maxDetail is the maximum length of Status.Detail in bytes. A detail can contain a long error of another program.
 const maxDetail = 256
 
 // Status is the latest report of one part.
@@ -20,12 +21,13 @@ type Status struct {
 	Up     bool
 	Detail string    // one line for people: the problem and the part's reaction, without secrets
 	Since  time.Time // time of the last change between up and down
-	// Recoveries is the number of times that the part came up after it was down. Recoveries does not count the first
-	// time that the part comes up.
+	// Recoveries is the number of times that the part came up again after it was down. Recoveries does not count the
+	// first time that the part comes up.
 	Recoveries uint64
 }
 
-// Report sets the status of one part. The detail can be any text. Repeated reports are cheap.
+// Report sets the status of one part. The detail can be any text. A part can report the same status often, because such
+// reports are cheap.
 type Report func(up bool, detail string)
 
 // Board collects the reports of all parts, and logs each change between up and down. Board lists parts in the order of

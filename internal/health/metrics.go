@@ -2,8 +2,8 @@ package health
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// RegisterSource calls Register for a source of observations and registers the metrics of its status. RegisterSource
-// panics if the metrics are already registered.
+// RegisterSource works like Register, for a part that is a source of observations. RegisterSource also registers the
+// metrics of the source's status. If the metrics are already registered, RegisterSource panics.
 func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail string) Report {
 	i, report := b.addPart(name, detail)
 	labels := prometheus.Labels{"source": name}

@@ -1,4 +1,5 @@
-// Package histogram sets the common options of the agent's histograms, except the histogram of probes.
+// Package histogram sets the common options of the agent's histograms. The histogram of probes does not use this
+// package.
 package histogram
 
 import (
@@ -7,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options returns the options of a histogram with classic and native buckets. Each native bucket is at most 10 %
-// wider than the previous bucket, unless the histogram needs more than 100 native buckets. Without classic buckets, a
-// Prometheus that does not store native histograms stores only the count and the sum.
+// Options returns the options of a histogram with classic and native buckets. If 100 native buckets are enough, each
+// native bucket is at most 10 % wider than the previous bucket. The classic buckets are for Prometheus servers that do
+// not store native histograms. Without classic buckets, such a server stores only the count and the sum.
 func Options(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Entry is one deleted pod. An Entry contains the fields for lists and filters, and the compressed record. An Entry
-// never changes.
+// Entry describes one deleted pod. An Entry contains the compressed record of the pod. An Entry also contains
+// uncompressed fields for lists and filters. An Entry never changes.
 type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State
@@ -23,11 +23,11 @@ type Entry struct {
 	Pulled               bool // true if the pod pulled an image: see imagepull.IsPull
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
-	packed                       []byte // compressed text: the labels, and then the record
+	packed                       []byte // compressed text: a line with the labels, then the record
 }
 
-// overhead is the memory of an entry without its texts: the struct, its element in the history's slice, and the
-// allocator's rounding.
+// overhead is the memory of an entry without its texts. The memory consists of three parts: the struct, its pointer in
+// the history's slice, and the rounding of the allocator.
 const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
 
 func (e *Entry) size() int {
@@ -40,7 +40,7 @@ func (e *Entry) CreatedAt() time.Time { return time.Unix(0, e.createdAt).UTC() }
 // SettledAt returns the time when the start-up ended (timeline.Timeline.SettledAt).
 func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
 
-// GoneAt returns the time at which the agent saw that the pod's object was deleted.
+// GoneAt returns the time when the agent saw the deletion of the pod's object.
 func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
 
 func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
@@ -67,7 +67,7 @@ func pulled(t timeline.Timeline) bool {
 	})
 }
 
-// JSON returns the uncompressed record and the pod's labels. The labels have the form of timeline.Pod.Labels.
+// JSON returns the uncompressed record and the pod's labels. The labels have the same format as timeline.Pod.Labels.
 func (e *Entry) JSON() (record []byte, labels string, err error) {
 	text, err := unpack(e.packed)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The number of
-// pods and their total size are limited. If a limit is reached, the package drops the oldest record. The goroutine of
-// package reconcile adds records. The API reads records from any goroutine.
+// pods and the total size of the records are limited. If a limit is exceeded, the package drops the oldest records. The
+// goroutine of package reconcile adds records. The API reads records from any goroutine.
 package history
 
 import (
@@ -17,9 +17,9 @@ import (
 // Config configures a History.
 type Config struct {
 	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
-	Bytes      int                   // maximum size of all entries (Entry.size) together with OtherBytes
+	Bytes      int                   // maximum total size of the entries (Entry.size) and of OtherBytes
 	OtherBytes func() int            // size in bytes of other data that counts toward Bytes; can be nil
-	Now        func() time.Time      // current time, which Add records as the pod's deletion time
+	Now        func() time.Time      // returns the current time; Add uses it as the deletion time of the pod
 	Registerer prometheus.Registerer // registers the metrics
 	Logger     *zap.Logger
 }
@@ -27,8 +27,8 @@ type Config struct {
 // Stats holds the size of the history.
 type Stats struct {
 	Pods, Bytes int
-	Dropped     uint64    // number of dropped entries: the oldest entries, and entries that were too large
-	OldestAt    time.Time // deletion time of the oldest pod; zero without entries
+	Dropped     uint64    // number of entries that the history dropped because of a limit
+	OldestAt    time.Time // deletion time of the oldest pod; zero if there are no entries
 }
 
 // History keeps the records of deleted pods. A History is safe for concurrent use.
@@ -64,8 +64,8 @@ func (h *History) Add(t timeline.Timeline) {
 	h.trim()
 }
 
-// Trim removes the oldest entries until all data is within the limits. The caller must call Trim after the result of
-// Config.OtherBytes has grown.
+// Trim removes the oldest entries until all data is within the limits. If the result of Config.OtherBytes grows, the
+// caller must call Trim.
 func (h *History) Trim() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

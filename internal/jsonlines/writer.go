@@ -1,5 +1,5 @@
-// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. The goroutine
-// of reconcile passes start-ups to the Writer without blocking. The Writer writes the start-ups from its own
+// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. The goroutine of
+// package reconcile passes start-ups to the Writer without blocking. The Writer writes the records from its own
 // goroutine.
 package jsonlines
 
@@ -20,13 +20,14 @@ import (
 )
 
 const (
-	// queueLength is the maximum number of items in the queue. If the reader of standard output is blocked, a busy node
-	// takes hours to fill the queue.
+	// queueLength is the maximum number of items in the queue. If nothing reads standard output, a busy node takes
+	// hours to fill the queue.
 	queueLength = 1024
-	// queueSpare is the number of queue entries that only completed start-ups and terminations can use. The Writer can
-	// drop a start-up in progress, because it writes this start-up again later.
+	// queueSpare is the number of queue entries that are not for start-ups in progress. If the other entries are full,
+	// the Writer drops a start-up in progress. This is acceptable, because the Writer receives the start-up again
+	// later.
 	queueSpare = queueLength / 2
-	// drainTime is the maximum time for which Run still writes queued records after the context of Run is done.
+	// drainTime limits how long Run continues to write queued records after its context is done.
 	drainTime = 800 * time.Millisecond
 )
 
@@ -37,8 +38,8 @@ type Lines func(t timeline.Timeline, now time.Time) []any
 // TimelineLines returns the record of a start-up. The API returns the same record for a start-up.
 func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{api.NewRecord(t)} }
 
-// TerminationLines returns the record of a deleted pod. TerminationLines returns no record if the agent did not
-// follow the pod's termination.
+// TerminationLines returns the record of a pod's termination. If the agent did not follow the termination,
+// TerminationLines returns no record.
 func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	if line := api.NewTerminationLine(t); line != nil {
 		return []any{line}
@@ -46,7 +47,7 @@ func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	return nil
 }
 
-// Writer writes records of start-ups to a stream, each record as a whole line.
+// Writer writes records of start-ups and terminations to a stream. Each record is one line.
 type Writer struct {
 	config Config
 	queue  *sink.Queue[item]
@@ -69,8 +70,8 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
-	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, so the agent can
-	// write the start-up after a restart. Offer and Run call Done. Done must not block.
+	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up. After a restart, the
+	// agent can then write this start-up. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 
@@ -97,21 +98,21 @@ func (w *Writer) Offer(t timeline.Timeline) {
 	}
 }
 
-// OfferTermination queues a pod's completed Timeline.Termination. Like Offer, OfferTermination does not block, and
-// drops the termination if the queue is full.
+// OfferTermination queues the completed termination of a pod (Timeline.Termination). If the queue is full,
+// OfferTermination drops the termination. OfferTermination never blocks.
 func (w *Writer) OfferTermination(t timeline.Timeline) {
-	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // the queue counts a dropped termination
+	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // ignore the error: the queue counts dropped items
 }
 
-// OfferNodeStartUp queues the start-up of the node. Like Offer, OfferNodeStartUp does not block, and drops the record
-// if the queue is full.
+// OfferNodeStartUp queues the start-up of the node. If the queue is full, OfferNodeStartUp drops the record.
+// OfferNodeStartUp never blocks.
 func (w *Writer) OfferNodeStartUp(r api.NodeStartUpRecord) {
-	_ = w.queue.Offer(item{node: &r}) // the queue counts a dropped record
+	_ = w.queue.Offer(item{node: &r}) // ignore the error: the queue counts dropped items
 }
 
 // Run writes records until ctx is done. When ctx is done, Run continues for at most drainTime to write queued records.
-// If a write fails, Run returns the error immediately, because no line can follow an incomplete line. Run does not
-// interrupt a blocked write, so the caller needs its own deadline.
+// If a write fails, Run returns the error immediately. The failed write can leave an incomplete line, so no other line
+// can follow. If a write blocks, Run also blocks, even after ctx is done. So the caller needs its own deadline.
 func (w *Writer) Run(ctx context.Context) error {
 	err := w.queue.Run(ctx, func(_ context.Context, i item) error { return w.write(i) }, func() {})
 	if err != nil {
@@ -128,7 +129,7 @@ func (w *Writer) write(i item) error {
 			return err
 		}
 		w.queue.Sent(1)
-	} else { // one invalid record must not stop the other records
+	} else { // skip the item, so that an invalid record does not stop the other records
 		w.queue.Drop(1)
 		w.config.Logger.Error("cannot encode record", zap.String("namespace", i.Namespace),
 			zap.String("pod", i.Name), zap.Error(err))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client creates reviews. The scheme of Client contains only the two API groups of reviews, because the scheme of the
-// full clientset takes megabytes of memory.
+// Client creates reviews. Client uses a scheme with only the two API groups of reviews: authentication and
+// authorization. The scheme of the full clientset would take megabytes of memory.
 type Client struct {
 	authentication, authorization rest.Interface
 }
@@ -33,7 +33,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 		config.APIPath = "/apis"
 		config.NegotiatedSerializer = codecs
 		config.ContentType = runtime.ContentTypeJSON
-		config.QPS = -1 // no limit in the client: the caller limits the rate
+		config.QPS = -1 // no rate limit in the client, because the caller limits the rate
 		client, err := rest.RESTClientFor(config)
 		if err != nil {
 			return nil, fmt.Errorf("build client for %s: %w", group, err)
@@ -54,15 +54,15 @@ func NewClient(config *rest.Config) (*Client, error) {
 // Whose returns the owner of a token. If the API server does not know the token, the second result is false.
 func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	// The response contains the token, so return only the user.
+	// The response contains the token, so Whose returns only the user.
 	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
 		return user, false, fmt.Errorf("review token: %w", err)
 	}
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// MayGet reports whether a user can read a path of the agent. In RBAC, the path is the nonResourceURL /podlapse/PATH.
-// For metrics, permission for the nonResourceURL /metrics is also sufficient.
+// MayGet reports whether a user can read a path of the agent. In RBAC rules, the nonResourceURL of a path is
+// /podlapse/PATH. For metrics, permission for the nonResourceURL /metrics is also sufficient.
 func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
 	for _, url := range nonResourceURLs(path) {
 		if may, err := c.mayGet(ctx, user, url); may || err != nil {
@@ -86,7 +86,7 @@ func (c *Client) mayGet(ctx context.Context, user authenticationv1.UserInfo, url
 	return review.Status.Allowed, nil
 }
 
-// MayI reports whether the agent itself has permission for a verb on a resource in all namespaces.
+// MayI reports whether the agent itself can use a verb on a resource in all namespaces, for example list pods.
 func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource},

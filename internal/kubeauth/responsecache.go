@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// Lifetimes of cached responses. Except for refusedFor, these lifetimes are the defaults of the kubelet's webhook
-// caches. The lifetime of a rejected token is only 10 seconds, because the API server also rejects tokens that it
+// Lifetimes of cached responses. All lifetimes except refusedFor are the defaults of the kubelet's webhook caches. A
+// response that rejects a token expires after only 10 seconds, because the API server also rejects tokens that it
 // temporarily cannot check. A revoked token still works for at most two minutes. A revoked permission still applies for
 // at most five minutes.
 const (
@@ -20,15 +20,15 @@ const (
 	deniedFor   = 30 * time.Second
 )
 
-// Maximum numbers of cached responses of each kind. At the limit, the cache drops the least recently used response.
-// Rejections have a separate cache, so that invented tokens cannot evict valid tokens.
+// Sizes of the caches for token reviews and for access reviews. A full cache drops the least recently used response.
+// Rejections have a separate cache of the same size, so that invented tokens cannot evict valid tokens.
 const (
 	maxTokens = 256
 	maxAccess = 1024
 )
 
-// digest is a keyed hash of a secret text. The cache contains the digest instead of the text. Attackers do not know
-// the key, so they cannot construct collisions.
+// digest is a keyed hash of a secret text. The cache contains the digest instead of the text. Attackers do not know the
+// key, so they cannot construct two texts with the same digest.
 type digest [sha256.Size]byte
 
 // responseCache caches the responses to one kind of review.
@@ -42,8 +42,8 @@ func newResponseCache[A any](size int, yesFor, noFor time.Duration, clock cache.
 	return responseCache[A]{yes, no, yesFor, noFor}
 }
 
-// get returns a cached response. The third result is true if the cache contains a response. For a cached rejection, the
-// second result is false and the response is the zero value.
+// get returns a cached response. If the cache contains a response for the key, "known" is true. If this response is a
+// rejection, "yes" is false and "response" is the zero value.
 func (c responseCache[A]) get(key digest) (response A, yes, known bool) {
 	if value, ok := c.yes.Get(key); ok {
 		return value.(A), true, true
@@ -60,7 +60,7 @@ func (c responseCache[A]) remember(key digest, response A, yes bool) {
 	c.no.Add(key, struct{}{}, c.noFor)
 }
 
-// digests creates digests with a random key, which is valid until the agent stops.
+// digests creates digests with a random key. The key stays the same until the agent stops.
 type digests struct{ key [32]byte }
 
 func newDigests() digests {
@@ -73,7 +73,7 @@ func (d digests) of(parts ...string) (sum digest) {
 	mac := hmac.New(sha256.New, d.key[:])
 	for _, part := range parts {
 		_, _ = mac.Write([]byte(part))
-		_, _ = mac.Write([]byte{0}) // no part contains a zero byte, because parts come from HTTP headers
+		_, _ = mac.Write([]byte{0}) // marks the end of a part; a token contains no zero byte
 	}
 	mac.Sum(sum[:0])
 	return sum

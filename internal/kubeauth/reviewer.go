@@ -15,17 +15,17 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// reviewTimeout is the timeout of all reviews for one request to the agent. By default, Prometheus waits at most 10 s
-// for a scrape.
+// reviewTimeout limits the total time of all reviews for one request to the agent. The limit is shorter than
+// Prometheus's default scrape timeout of 10 s.
 const reviewTimeout = 3 * time.Second
 
-// remedyForbidden is the first part of a report about a forbidden review. The API server's message comes last,
-// because the health board cuts long reports.
+// If the API server forbids a review, the health report starts with remedyForbidden. The API server's message comes
+// last, because the agent cuts off the end of long health reports.
 const remedyForbidden = "give the ServiceAccount the rules of the component metrics-auth, or use " +
 	"--web-auth=none: "
 
-// errFlood means that requests with new tokens or paths exceed the rate limits, so the agent does not send the review
-// to the API server.
+// errFlood means that the agent did not send a review to the API server. Too many requests with new tokens or paths
+// have exceeded the rate limits.
 var errFlood = errors.New("too many requests with new tokens or paths: retry later")
 
 // Reviewer decides which requests the agent serves. A Reviewer is safe for concurrent use.
@@ -37,32 +37,33 @@ type Reviewer struct {
 	tokens  responseCache[authenticationv1.UserInfo]
 	access  responseCache[struct{}]
 
-	// authorized holds the digests of tokens with an allowed request in the past hour (authorizedFor). Authorized
-	// tokens have their own rate limit (authorizedRate). So clients with invented tokens, and pods whose valid tokens
-	// have no permissions, cannot use up the rate limit of authorized scrapers.
+	// authorized holds digests of tokens. In the past hour (authorizedFor), the agent allowed a request with each of
+	// these tokens. These tokens have their own rate limit (authorizedRate). Clients with invalid tokens, or with valid
+	// tokens that lack the permission, cannot use up this limit.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a rate limiter for each client. A review of an unknown token counts against the limit of the
-	// request's client. When the client's limit is used up, further reviews for this client count against a limit that
-	// all clients share (unknownRate). So a scraper with a new token gets its reviews even if other clients send many
-	// tokens.
+	// clients holds a rate limiter for each client. If a token is not in authorized, its reviews count against the
+	// limit of the request's client. If the client's limit is used up, further reviews count against unknownRate. All
+	// clients share unknownRate. So a scraper can use a new token even while other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate is the number of reviews per second that a client can request continuously. clientBurst is the number of
-// reviews that a client can request at the same time. A burst is enough for the token reviews and the access reviews of
-// two scrapes. The whole burst is available again after 20 s. maxClients exceeds the number of pods on a node.
+// clientRate is the long-term limit of reviews per second for one client. clientBurst is the number of reviews that one
+// client can request at the same time. The burst is enough for two scrapes: each scrape needs one token review and one
+// access review. If a client uses up its burst, the whole burst is available again after 20 s without reviews.
+// maxClients is larger than the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
 	maxClients  = 1024
 )
 
-// authorizedFor is how long a token stays in Reviewer.authorized. authorizedFor is longer than a scrape interval.
+// authorizedFor is how long a token stays in Reviewer.authorized. authorizedFor is longer than a scrape interval, so
+// the token of a scraper stays there between two scrapes.
 const authorizedFor = time.Hour
 
-// New creates a Reviewer. The Reviewer calls the function "report" with the success or failure of its reviews at the
-// API server.
+// New creates a Reviewer. The Reviewer calls the function "report" to report whether its reviews at the API server
+// succeed or fail.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {
@@ -85,8 +86,8 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request describes a request that a client sent to the agent and that Reviewer reviews. Client is the client's address
-// (IP:PORT). Path is the path of the request.
+// Request is a request from a client to the agent. A Reviewer decides whether the agent serves the request. Client is
+// the client's address (IP:PORT). Path is the path of the request.
 type Request struct{ Client, Token, Path string }
 
 // Review reports whether the owner of the token can read the path. An error means that the decision is currently
@@ -120,8 +121,8 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	return Allowed, nil
 }
 
-// budget returns a function that deducts one review from the rate limits that apply to a request. The function returns
-// false if the limits do not allow another review.
+// budget returns a function that checks the rate limits for a request before each review. Each call of the function
+// deducts one review from the limits. If the limits do not allow another review, the function returns false.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {

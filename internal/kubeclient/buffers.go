@@ -7,12 +7,12 @@ import (
 )
 
 // maxBuffered is the maximum number of unread bytes of one response. If a response has maxBuffered unread bytes, the
-// API server stops sending until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132
-// MiB.
+// API server stops sending until the agent reads. Go's default limit is 4 MiB for each response. With this default, all
+// open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
-// boundBuffers finds the HTTP transport inside a RoundTripper, and sets the buffer size of the transport before the
-// first request. boundBuffers returns the given RoundTripper.
+// boundBuffers finds the HTTP transport inside a RoundTripper. Before the first request, boundBuffers limits the
+// transport's receive buffer for each response to maxBuffered. boundBuffers returns the given RoundTripper.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {

@@ -9,14 +9,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// New creates a client for core/v1. The client supports only core/v1, because the scheme of the full clientset takes
-// megabytes of memory. Clients of one configuration share their connections.
+// New creates a client for core/v1. The client supports only core/v1, because the types of all API groups (the scheme
+// of the full clientset) take megabytes of memory. Clients with the same configuration share their connections.
 func New(config *rest.Config) (rest.Interface, error) {
 	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
 }
 
-// NewWithFrames creates a client in the same way as New. For each encoding, such as protobuf, the function framesOf
-// returns the Frames, which limit and convert the events of watches.
+// NewWithFrames creates a client like New. In addition, the client can limit and convert the events of watches. The
+// function framesOf returns the settings (Frames) for each encoding, such as protobuf.
 func NewWithFrames(
 	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
 ) (rest.Interface, error) {

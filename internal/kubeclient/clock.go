@@ -8,9 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is the maximum number of clock readings that wait for Run. The number of waiting readings reaches the
-// maximum only if many watches open at the same time. At the maximum, the Clock drops new readings, because later
-// responses will provide more readings.
+// clockReadings is the maximum length of the queue of clock readings. Run takes the readings from this queue. The queue
+// is full only if many watches open at the same time. If the queue is full, the Clock drops new readings. Later
+// responses provide more readings.
 const clockReadings = 16
 
 // Clock reads the API server's clock from the header Date of responses. Clock sends no requests.
@@ -19,7 +19,7 @@ type Clock struct {
 	readings chan timeline.ClockSeen
 }
 
-// NewClock creates a Clock for LoadConfig.
+// NewClock creates a Clock, which the caller passes to LoadConfig.
 func NewClock(now func() time.Time) *Clock {
 	return &Clock{now, make(chan timeline.ClockSeen, clockReadings)}
 }
@@ -36,7 +36,8 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 	}
 }
 
-// Waiting returns the readings that still wait for Run, and removes them from the Clock. The method does not block.
+// Waiting returns the clock readings that Run has not taken from the queue yet, and empties the queue. Waiting does not
+// block.
 func (c *Clock) Waiting() []timeline.ClockSeen {
 	var readings []timeline.ClockSeen
 	for {
@@ -50,7 +51,7 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 }
 
 // read wraps a transport and reads the header Date of each response. The API server writes the header Date when it
-// starts the response. For a watch, the response starts immediately.
+// starts the response. The API server starts the response to a watch immediately.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()

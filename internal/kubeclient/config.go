@@ -12,9 +12,9 @@ import (
 const userAgent = "podlapse-agent"
 
 // LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, LoadConfig uses
-// the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable. For all
-// clients of this configuration, the Clock reads the API server's time from the responses, and the Traffic counts the
-// requests.
+// the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable. All clients
+// with this configuration share the Clock and the Traffic. The Clock reads the API server's time from the responses.
+// The Traffic counts the requests.
 func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
@@ -45,10 +45,11 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// AsNode returns the configuration for requests that impersonate a node. From Kubernetes 1.36, a pod's ServiceAccount
-// can impersonate only the node on which the pod runs (constrained impersonation, mode associated-node). RBAC limits
-// the verbs and resources of the impersonating requests, and the Node authorizer limits the requests to the pods of the
-// node. AsNode sets only the user name to impersonate, because groups would select another mode of impersonation.
+// AsNode returns a configuration for requests that impersonate a node. Kubernetes 1.36 and later support constrained
+// impersonation with the mode associated-node. In this mode, a pod's ServiceAccount can impersonate only the node on
+// which the pod runs. RBAC limits the verbs and resources of these requests. The Node authorizer limits the requests to
+// the pods of the node. AsNode sets the user name to impersonate, but no groups. With groups, the API server would use
+// another mode of impersonation.
 func AsNode(config *rest.Config, node string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + node}

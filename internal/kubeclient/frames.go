@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Frames limits the size of a watch's events before the client decodes the events. client-go calls an encoded event a
-// frame. With the zero value, the client reads events in the same way as client-go.
+// Frames limits the size of a watch's encoded events. The limit applies before the client decodes an event. client-go
+// calls an encoded event a frame. With the zero value of Frames, the client reads events in the same way as client-go.
 type Frames struct {
 	// Max is the maximum size of an event in bytes. If Max is zero, Frames has no effect.
 	Max int
@@ -24,15 +24,15 @@ type Frames struct {
 const (
 	// firstBuffer is the initial size of a watch's buffer in bytes.
 	firstBuffer = 4 << 10
-	// keptBuffer is the maximum size in bytes of the buffer that a watch always keeps. A larger buffer costs memory,
-	// but a new large buffer for each large event would cost more.
+	// keptBuffer is a buffer size in bytes. A watch always keeps a buffer of at most this size. A watch also keeps a
+	// larger buffer for some time, because a new large buffer for each large event would cost more.
 	keptBuffer = 64 << 10
-	// After largeUnused consecutive events of at most keptBuffer bytes, a watch releases a buffer that is larger than
-	// keptBuffer.
+	// An event is small if it has at most keptBuffer bytes. After largeUnused small events in a row, a watch releases a
+	// buffer that is larger than keptBuffer.
 	largeUnused = 32
 )
 
-// framedSerializer is a serializer that uses the type framer for watches.
+// framedSerializer is a serializer that limits and edits the events of watches (see framer).
 type framedSerializer struct {
 	runtime.NegotiatedSerializer
 	types []runtime.SerializerInfo
@@ -62,8 +62,8 @@ func withFrames(
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// framer creates a frameReader for each watch. The frameReader limits and edits each event according to the field
-// "frames".
+// framer creates a frameReader for each watch. The frameReader applies the limits and the edits in the field "frames"
+// to each event.
 type framer struct {
 	runtime.Framer
 	frames Frames
@@ -75,15 +75,15 @@ func (f framer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 }
 
 type frameReader struct {
-	io.ReadCloser // client-go's reader; returns io.ErrShortBuffer until the frame is complete
+	io.ReadCloser // client-go's reader; until a frame is complete, Read returns io.ErrShortBuffer
 	frames        Frames
 	buffer        []byte
-	small         int    // number of consecutive frames of at most keptBuffer bytes
+	small         int    // number of frames since the last frame larger than keptBuffer
 	rest          []byte // unread part of the current frame
 }
 
-// Read implements io.Reader. Like a frame reader of client-go, Read returns io.ErrShortBuffer until the frame is
-// complete.
+// Read implements io.Reader. Until the caller has read the whole frame, Read returns io.ErrShortBuffer. The frame
+// readers of client-go behave in the same way.
 func (r *frameReader) Read(into []byte) (int, error) {
 	if len(r.rest) == 0 {
 		var err error
@@ -98,8 +98,8 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a whole frame. If the frame is larger than Frames.Max, next returns Frames.Instead, or an error if
-// Frames.Instead is nil.
+// next reads a whole frame. If the frame is larger than Frames.Max, next returns Frames.Instead. If Frames.Instead is
+// nil, next returns an error for such a frame.
 func (r *frameReader) next() ([]byte, error) {
 	if r.small++; r.small > largeUnused && len(r.buffer) > keptBuffer {
 		r.buffer = make([]byte, firstBuffer)

@@ -8,8 +8,8 @@ const (
 )
 
 // Explain formats an error of the API server for people. If the API server refused the request, the text starts with
-// the remedy. The API server's message comes last, because this message is long and the health board cuts long
-// reports.
+// the remedy. The API server's message is long. This message comes last, because the agent cuts off the end of long
+// health reports.
 func Explain(err error, remedy string) string {
 	switch {
 	case apierrors.IsForbidden(err):

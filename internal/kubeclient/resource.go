@@ -14,24 +14,23 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// responseTimeout is the timeout for a list, and for the start of the response to a watch. The API server flushes the
-// header of a watch before the first event.
+// responseTimeout limits the time until a list is complete. For a watch, responseTimeout limits the time until the
+// response header arrives. The API server sends this header before the first event.
 const responseTimeout = 30 * time.Second
 
 const (
-	// ProvenAfter is how long a watch must stay open to prove that the API server works. ProvenAfter is necessary
-	// because an opened watch proves nothing: if the connection breaks before the response, client-go returns a closed
-	// watch and no error.
+	// ProvenAfter is how long a watch must stay open to prove that the API server works. A newly opened watch proves
+	// nothing. If the connection breaks before the response, client-go returns a closed watch and no error.
 	ProvenAfter = time.Second
 	// CatchUp is how long a new watch can still deliver old events. The API server sends all missed events in one
-	// burst, and does not mark the last event.
+	// burst. The API server does not mark the last missed event.
 	CatchUp = time.Second
 )
 
 var errNoResponse = errors.New("no response from the API server")
 
-// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server. The
-// waits are at most 15 s, so that the agent soon detects that the API server works again.
+// Retries returns the policy for the waits between attempts. The waits are long enough to reduce the load on a failing
+// API server. The waits are at most 15 s, so that the agent soon detects that the API server works again.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 }
@@ -67,7 +66,7 @@ func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.
 	return timedBody{body, ctx, cancel}, nil
 }
 
-// timedBody is the body of a response with a time limit.
+// timedBody is the body of a response. If the request exceeds its timeout, Read returns errNoResponse.
 type timedBody struct {
 	io.ReadCloser
 	ctx    context.Context // context of the request

@@ -8,27 +8,27 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Kinds of events. Only the method Out creates frames of KindOut.
+// Kinds of events. KindOut is only for the frames that the method Out creates.
 const (
 	KindReset = "reset" // the viewer might have missed earlier events
 	KindPod   = "pod"
-	KindOut   = "out" // a changed pod does not match the viewer's filter
+	KindOut   = "out" // a changed or deleted pod does not match the viewer's filter
 	KindGone  = "gone"
 	KindPulls = "pulls"
 )
 
-// Event is one change of a pod or of the pulls in progress. An Event in the log never changes, because all viewers
-// share it.
+// Event is one event of the stream: a change of a pod, a change of the pulls in progress, or a reset. An Event in the
+// log never changes, because all viewers share it.
 type Event struct {
 	Kind   string
 	Key    filter.Key    // set only for KindPod and KindGone
 	Detail filter.Detail // set only for KindPod and KindGone
 	Pod    api.PodKey    // set only for KindPod and KindGone
 
-	subject string // UID of the pod, or KindPulls; the log keeps only the last event of each subject
-	data    []byte // one line of JSON; nil after createFrame has created the frame
+	subject string // UID of the pod, or KindPulls; for each subject, the log keeps only the last event
+	data    []byte // one line of JSON; createFrame moves this line into the field "frame"
 	number  uint64 // number of the event in the log
-	id      string // ID from which a client can resume the stream
+	id      string // ID of the event; a client can resume the stream after this event
 	frame   []byte
 }
 
@@ -44,8 +44,8 @@ func frame(id, kind string, data []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// Out returns a frame of the kind KindOut. If the pod of the event no longer matches a viewer's filter, the viewer gets
-// this frame instead of the event's own frame.
+// Out returns a frame of the kind KindOut. A viewer gets this frame if the pod does not match the viewer's filter now,
+// but might have matched earlier. The frame replaces the event's own frame.
 func (e *Event) Out() ([]byte, error) {
 	data, err := api.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err

@@ -1,10 +1,10 @@
-// Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once, and
-// keeps only the last change of each pod in a log. Each viewer has a position in the log. A viewer has no queue. A slow
-// viewer skips the changes that newer changes have replaced. A minute after the last viewer disconnected, the package
-// stops all computations.
+// Package live sends changes of pod start-ups and image pulls to viewers (clients of the API's stream). The package
+// encodes each change once for all viewers. The log holds only the last change of each pod. Each viewer has a position
+// in the log, but no queue. A slow viewer does not receive changes that newer changes have replaced. A minute after the
+// last viewer disconnected, the package stops its work until a viewer connects.
 //
-// The goroutine of package reconcile records the changes. The goroutine of Hub.Run fetches and encodes the changed
-// timelines. Viewers read from their own goroutines.
+// The goroutine of package reconcile records which pods have changed. The goroutine of Hub.Run fetches and encodes the
+// changed timelines. Viewers read from their own goroutines.
 package live
 
 import (
@@ -27,17 +27,16 @@ import (
 )
 
 const (
-	// flushEvery is the minimum time between two flushes. Because of flushEvery, viewers receive each pod at most twice
-	// per second.
+	// flushEvery is the minimum time between two flushes. So a viewer receives each pod at most twice per second.
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress. pullsEvery applies if a changed pod
 	// waits for a pull, or if the last query found pulls.
 	pullsEvery = 2 * time.Second
-	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. Without a
-	// waiting pod, a query can still find pulls by other clients of the runtime.
+	// othersEvery is the minimum time between two queries if no changed pod waits for a pull and the last query found
+	// no pulls. Such a query can still find pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. The pause
-	// limits flushes and queries to 2 % of a core.
+	// After a flush or a query, the Hub pauses for at least restFactor times the duration of this flush or query. So
+	// flushes and queries use at most 2 % of a core.
 	restFactor = 50
 	// lingering is how long the Hub still logs changes after the last viewer disconnected. While the Hub logs changes,
 	// a viewer that reconnects can resume the stream.
@@ -46,8 +45,8 @@ const (
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. While a viewer does not read, the events of
-	// its last batch stay in memory, even if the log has dropped these events.
+	// maxBatch is the maximum number of events that Viewer.Next returns. If a viewer does not read, the events of its
+	// last batch stay in memory, even after the log has dropped them.
 	maxBatch = 64
 )
 
@@ -73,7 +72,7 @@ type Hub struct {
 	wake    chan struct{} // signals that a viewer is connected; has capacity 1
 
 	mu      sync.Mutex
-	epoch   string // ID of the log: the time of its creation; empty without a log
+	epoch   string // ID of the log (the time of its creation); empty if no log exists
 	log     log
 	news    chan struct{} // closed when the log has new events
 	viewers int
@@ -128,7 +127,7 @@ func (h *Hub) AddViewer(lastID string) (*Viewer, error) {
 		h.epoch = strconv.FormatInt(h.config.Now().UnixNano(), 16)
 		h.log = newLog()
 		h.changed, h.gone = map[string]struct{}{}, map[string]*Event{}
-		h.pulling = true // it is unknown whether a pod waits for a pull, so the first query must run
+		h.pulling = true // a pod might already wait for a pull, so the first query must run
 	}
 	h.viewers++
 	select {
@@ -144,11 +143,12 @@ func (h *Hub) AddViewer(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
-// Refused counts a viewer that the API's stream handler refused.
+// Refused adds 1 to the number of refused viewers. The API's stream handler calls Refused if it refuses a viewer before
+// AddViewer.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// position parses the ID of an event. The second result is true only if the log contains all events that are newer than
-// the ID.
+// position parses the ID of an event. The second result is true only if the ID belongs to the current log, and the log
+// has dropped no newer event.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -182,8 +182,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched returns true while a viewer is connected, and until the duration "lingering" has passed since the last
-// viewer disconnected. If the result is false, isWatched has dropped the log.
+// isWatched returns true if a viewer is connected, or if the last viewer disconnected less than "lingering" ago.
+// Otherwise, isWatched drops the log and returns false.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

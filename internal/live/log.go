@@ -37,7 +37,7 @@ func (l *log) remove(element *list.Element) *Event {
 	return e
 }
 
-// eventsAfter returns the first events after the given number, at most maxBatch events.
+// eventsAfter returns the oldest events whose number is greater than the given number, but at most maxBatch events.
 func (l *log) eventsAfter(number uint64) []*Event {
 	var next *list.Element
 	for e := l.order.Back(); e != nil && e.Value.(*Event).number > number; e = e.Prev() {

@@ -30,8 +30,8 @@ type pullQuery struct {
 	next       time.Time // earliest time of the next query
 	at         time.Time // time of the last query
 	foundPulls bool      // true if the last query found pulls
-	// states contains the pods whose image was being downloaded or unpacked at the last query. The keys are the UIDs of
-	// the pods, and the values are the pods' open phases at the last query.
+	// states maps the UID of a pod to the pod's open phase at the last query. states contains only the pods whose image
+	// the runtime was downloading or unpacking at the last query.
 	states map[string]timeline.Phase
 }
 
@@ -55,8 +55,8 @@ func (q *pullQuery) queryIfDue(ctx context.Context) {
 	q.next = began.Add(max(pullsEvery, restFactor*q.hub.config.Now().Sub(began)))
 }
 
-// resend sends a pod again if the download of the pod's image has just begun or ended, because no observation reports
-// these changes.
+// resend sends a pod again if the download of the pod's image has just begun or ended. No observation reports these
+// changes.
 func (l *pullQuery) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {
@@ -79,8 +79,8 @@ func (h *Hub) pullsGoOn() {
 	h.pulling = true
 }
 
-// takePulling reports whether a changed pod waited for an image since the last call of takePulling. For a new log,
-// the first call also returns true.
+// takePulling returns true if a changed pod has waited for an image since the previous call. After the creation of the
+// log, the first call always returns true.
 func (h *Hub) takePulling() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

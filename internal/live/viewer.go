@@ -2,16 +2,17 @@ package live
 
 import "context"
 
-// Viewer is the position of one client of the stream in the log of events. Only one goroutine can use a Viewer.
+// Viewer is one client of the stream. The Viewer holds the client's position in the log of events. Only one goroutine
+// can use a Viewer.
 type Viewer struct {
 	hub   *Hub
 	at    uint64 // number of the last event that the viewer received
 	reset bool   // the viewer missed events, so the viewer must request all pods again
 }
 
-// Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the last
-// event. If the viewer cannot resume, its first event has KindReset. If the log dropped events before this viewer read
-// them, Next also returns an event of KindReset.
+// Next waits until the viewer has new events or ctx is done. If a pod has changed several times, Next returns only the
+// last event of the pod. If the viewer cannot resume the stream, its first event has KindReset. If the log has dropped
+// events that the viewer has not read yet, Next also returns an event of KindReset.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()
@@ -44,7 +45,7 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 	return batch, h.news
 }
 
-// Disconnected adds 1 to the number of viewers that the server disconnected because they did not read.
+// Disconnected counts a viewer that the server disconnected. The server disconnects viewers that do not read.
 func (v *Viewer) Disconnected() { v.hub.metrics.slow.Inc() }
 
 // Close removes the viewer.

@@ -13,12 +13,12 @@ import (
 // reuses a response for 1 s.
 const downloadAge = 3 * time.Second
 
-// Bound divides the open phase of each starting pod whose image the runtime is downloading or unpacking. The parts of
-// the open phase are the time before the download, the download, and the unpacking. Without data about the download,
-// the open phase is unattributed until the pull ends, because the evidence cannot separate the queue, the download and
-// the unpacking. Bound does not change the argument's timelines.
+// If the runtime is downloading or unpacking the image of a starting pod, Bound divides the pod's open phase (the phase
+// in progress). The parts of the open phase are the time before the download, the download, and the unpacking. Without
+// data about the download, the evidence cannot separate the queue, the download and the unpacking. In this case, the
+// open phase is unattributed until the pull ends. Bound never modifies the argument.
 //
-// Bound does not change a pod's timeline if the download might belong to another pod or to an earlier attempt.
+// If a download might belong to another pod or to an earlier attempt, Bound returns the pod's timeline unchanged.
 func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 	if len(s.Downloads) == 0 {
 		return timelines
@@ -38,7 +38,7 @@ func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 	return bounded
 }
 
-// Undecided returns true if a download can change the open phase of a timeline: see Bound.
+// Undecided reports whether a pull can be part of a timeline's open phase. Bound can divide only such an open phase.
 func Undecided(t timeline.Timeline) bool {
 	if len(t.Phases) == 0 {
 		return false
@@ -47,16 +47,17 @@ func Undecided(t timeline.Timeline) bool {
 	return last.Open && mayPull(last)
 }
 
-// isOnlyPod reports whether the owner is the only starting pod that requests an image from the download's repository.
+// isOnlyPod returns true if the owner of a download is a starting pod, and no other starting pod requests an image from
+// the download's repository.
 func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Download) bool {
 	return owner.uid != "" && !slices.ContainsFunc(requested, func(w requestedPull) bool {
 		return !w.idle && w.uid != owner.uid && d.FromRepositoryOf(w.Image)
 	})
 }
 
-// divideOpenPhase divides the open phase into three parts: the time until the pull is certainly running, the download,
-// and the unpacking. The result contains all phases of the timeline. If the open phase cannot be divided,
-// divideOpenPhase returns the phases unchanged.
+// divideOpenPhase divides the open phase into three parts: the time before the pull, the download, and the unpacking.
+// The time before the pull ends when the pull is certainly running (see ranSince). The result also contains all other
+// phases of the timeline. If the open phase cannot be divided, divideOpenPhase returns the phases unchanged.
 func (w *requestedPull) divideOpenPhase(phases []timeline.Span) []timeline.Span {
 	last := phases[len(phases)-1]
 	began := w.ranSince(last.StartAt)
@@ -98,9 +99,9 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the time since which the pull has certainly been running: the start of the download or the arrival
-// of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If the download started
-// and the manifest arrived before "start", ranSince returns the zero time.
+// ranSince returns the earliest time at which the pull was certainly running. This time is the start of the download or
+// the arrival of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If both times
+// are before "start", ranSince returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {
@@ -110,7 +111,8 @@ func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	return since
 }
 
-// mayPull reports whether a group phase can contain a pull.
+// mayPull reports whether a span has a group phase that can include a pull. A group phase stands for several phases
+// that the evidence cannot separate.
 func mayPull(s timeline.Span) bool {
 	return s.Phase.IsGroup() && slices.Contains(s.MergedWith, timeline.PhasePull)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// collector collects the metrics of pulls in progress at each scrape.
+// At each scrape, collector collects the metrics of the pulls in progress.
 type collector struct {
 	now                                                          func() Snapshot
 	active, queued, unpacking, bytes, oldest, failing, workloads *prometheus.Desc
 }
 
-// NewCollector returns the collector of the metrics of pulls in progress. The collector calls the function "now" at
+// NewCollector returns a collector for the metrics of the pulls in progress. The collector calls the function "now" at
 // each scrape.
 func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}
@@ -86,6 +86,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			of[label] = &sums{}
 		}
 		s := of[label]
+		// If several pulls match one download, the state of these pulls is empty. The switch does not count such pulls.
 		switch {
 		case record.State == api.PullStatePulling:
 			s.active++
@@ -94,7 +95,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // a pull with an empty state is not counted: several pulls match its download, so its state is unknown
+		}
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

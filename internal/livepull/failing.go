@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// failingPull is the key by which the collector counts failing pulls.
+// failingPull is a key for failing pulls. For each key, the collector counts the failing pulls.
 type failingPull struct {
 	registry string // value of the label "registry"
 	why      imagepull.Failure
@@ -20,13 +20,13 @@ type waitingPull struct {
 	timeline.Pull
 }
 
-// buckets is the number of groups of workloads.
+// bucketOf assigns each workload to a group. buckets is the number of these groups.
 const buckets = 64
 
-// bucketOf returns the group of a pod's workload. The group of a workload is the same on all nodes. If pulls of pods in
-// two groups fail, at least two workloads are affected. bucketOf treats each pod without an owner as a workload of its
-// own. Runners of CI jobs create many pods without an owner in one namespace. If all these pods were one workload, a
-// broken registry would look like the problem of a single workload.
+// bucketOf returns the group of a pod's workload. All nodes assign a workload to the same group. If pulls fail in two
+// groups, at least two workloads are affected. If a pod has no owner, bucketOf treats the pod as a separate workload.
+// For example, runners of CI jobs create many pods without an owner in one namespace. If all these pods counted as one
+// workload, a broken registry would look like the problem of a single workload.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {
@@ -39,7 +39,8 @@ func bucketOf(t timeline.Timeline) int {
 	return int(hash.Sum32() % buckets)
 }
 
-// failingBucket is the key by which the collector counts the workloads with failing pulls.
+// failingBucket identifies a group of workloads with failing pulls. These pulls have the same registry label and the
+// same reason.
 type failingBucket struct {
 	failingPull
 	bucket int
@@ -53,8 +54,8 @@ func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) m
 	return found
 }
 
-// failingNow lists the failing pulls of starting pods: the latest completed attempt of each of these pulls failed.
-// Other metrics count failed pulls only when the start-up is complete, which is too late during an outage.
+// failingNow lists the failing pulls of starting pods. A pull is failing if its latest completed attempt failed. Other
+// metrics count failed pulls only when the start-up is complete. During an outage, this is too late.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
@@ -74,8 +75,9 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// latestAttempts lists the latest completed attempt of each container if this attempt failed. latestAttempts ignores
-// attempts in progress. The attempts of a container must be adjacent and in order.
+// latestAttempts looks at the latest completed pull attempt of each container. The result contains only the attempts
+// that failed. latestAttempts ignores attempts in progress. In the argument, the attempts of a container must be
+// adjacent and in order.
 func latestAttempts(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

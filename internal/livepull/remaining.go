@@ -6,13 +6,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// maxRemaining is the longest remaining time that podlapse reports. If a download takes more than maxRemaining at its
-// recent rate, this rate does not predict the end of the download.
+// maxRemaining is the longest remaining time that podlapse reports. If the recent rate of a download leads to a longer
+// time, this rate does not predict the end of the download.
 const maxRemaining = 24 * time.Hour
 
-// remainingTime returns the time until all content of a download has arrived, if the recent rate stays the same. The
-// result excludes the unpacking. The result is 0 if the rate or the size is unknown, or if the remaining time is longer
-// than maxRemaining.
+// remainingTime returns the time until all content of a download has arrived. The calculation assumes that the recent
+// rate stays the same. The result excludes the unpacking. The result is 0 if the rate or the size is unknown, or if the
+// remaining time is longer than maxRemaining.
 func remainingTime(d imagepull.Download) time.Duration {
 	rest := d.TotalBytes - d.DoneBytes
 	if d.BytesPerSecond <= 0 || d.TotalBytes <= 0 || rest <= 0 {

@@ -1,6 +1,6 @@
 // Package livepull determines the progress of the node's image pulls. The package assigns the downloads of the
-// container runtime to the pulls that pods wait for. The package is pure, except for the collector of metrics, which
-// reads a Snapshot at each scrape. The read API, the stream and /metrics use this package.
+// container runtime to the pulls that pods wait for. Only the metrics collector reads live data: it gets a Snapshot at
+// each scrape. All other functions of the package are pure. The read API, the stream and /metrics use this package.
 package livepull
 
 import (
@@ -15,11 +15,11 @@ import (
 
 // Snapshot holds the image pulls at one moment.
 type Snapshot struct {
-	// Starting holds the timelines of pods that are starting or have just completed their start-up, and of pods with
-	// ephemeral containers.
+	// Starting holds the timelines of some pods. Each of these pods is starting, has just started, or has ephemeral
+	// containers.
 	Starting []timeline.Timeline
-	// Idle holds containers that can pull an image outside a start-up: containers that can restart, and containers of
-	// completed start-ups.
+	// Idle holds containers that are not running but that the kubelet can start. Before this start, the kubelet can
+	// pull an image. If a pod is still starting, Idle holds only its containers that have already completed a run.
 	Idle []timeline.IdleContainer
 	// Downloads holds the runtime's downloads. If the runtime does not report downloads, Downloads is nil.
 	Downloads []imagepull.Download
@@ -42,26 +42,26 @@ type requestedPull struct {
 	// to this pull. Before againAt, the pull has no download, because the kubelet waits before the retry.
 	failedAt, againAt time.Time
 	notBefore         time.Time          // earliest possible start of the pull
-	requestedAt       time.Time          // time of the request; zero if it is unknown whether the pull is in progress
-	idle              bool               // the container restarts, or the pod's start-up is complete
+	requestedAt       time.Time          // time of the request; zero if the pull might not be in progress
+	idle              bool               // the pull is for a container in Snapshot.Idle
 	matched           bool               // the pull has a matching download
 	uid               string             // the pod's UID, for pulls of start-ups
 	download          imagepull.Download // the download that Records assigned to the pull
 	onlyPod           bool               // no other starting pod can own the download
 }
 
-// againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, by at most againSlack. So againAt is againSlack before the calculated time of the retry: the download of the
+// againSlack is the tolerance for the time of a retry. The recorded time of a failure can be up to againSlack later
+// than the real failure. Therefore, againAt is the calculated time of the retry minus againSlack. The download of the
 // retry cannot begin before againAt.
 const againSlack = 2 * time.Second
 
-// requestSlack is the tolerance for the time at which the kubelet requested a pull. The recorded time can be later than
-// the real request, by at most requestSlack.
+// requestSlack is the tolerance for the time at which the kubelet requested a pull. The recorded time can be up to
+// requestSlack later than the real request.
 const requestSlack = time.Second
 
-// Since returns a lower limit for the start times of all pulls in progress. If no pull is in progress, Since returns
-// the zero time. The field Downloads must include every pull that the runtime started after the returned time, even a
-// pull that currently receives no content.
+// Since returns a time that is not later than the start of any pull in progress. If no pull is in progress, Since
+// returns the zero time. The field Downloads must contain every pull that the runtime started after this time, even if
+// the pull currently receives no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requestedPulls() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -85,21 +85,21 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
+// Records returns the pulls in progress, oldest first. Records assigns the downloads to the pulls by these rules:
 //
 //   - If the image reference of a pull contains the digest of the download, this pull gets the download.
 //   - If no image reference contains the download's digest, a pull of an image from the download's repository gets the
-//     download. Records first considers pulls that are certainly in progress, and then possible pulls. Pulls outside
-//     start-ups come last (see Idle).
+//     download. Records searches the pulls in this order: pulls that are certainly in progress, pulls that might be in
+//     progress, and pulls outside start-ups (see Idle).
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.
-//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry. If the runtime is
-//     not downloading any of its blobs at this time, Records omits the download instead.
+//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry. If such a
+//     download has no blob in progress, Records omits the download.
 //   - If a download can belong to a pull that has just ended, Records omits the download.
 //   - If the repository of a download is unknown, the download matches each pull in progress that has no other
-//     download. If no pull matches, but the download can belong to a pod that is starting or has just started, Records
-//     omits the download.
+//     download. If no pull matches such a download, Records checks whether it can belong to a pod that is starting or
+//     has just started. If it can, Records omits this download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
 	for _, w := range s.assignDownloads() {
@@ -135,8 +135,8 @@ func (s Snapshot) assignDownloads() []requestedPull {
 			fitting[0].assign(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download gets no record. Either the runtime is not downloading any of the download's blobs at this
-			// time, or the download's repository is not known yet.
+			// This download gets no record. Either the download has no blob in progress, or its repository is unknown
+			// and it can belong to a pod (see mayBeOurs).
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -162,10 +162,11 @@ func (w *requestedPull) assign(d imagepull.Download, now time.Time) {
 	}
 }
 
-// hasDownload reports whether a known download belongs to the pull.
+// hasDownload reports whether a download is assigned to the pull.
 func (w *requestedPull) hasDownload() bool { return w.matched && w.State != "" }
 
-// pullsFitting lists the pulls to which a download can belong according to the best available evidence.
+// pullsFitting lists the pulls to which a download can belong. pullsFitting tries the rules below in order, and uses
+// the first rule that any pull meets.
 func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
 	for _, fits := range []func(*requestedPull) bool{
 		func(w *requestedPull) bool { return d.FromRepositoryOf(w.Image) && d.HasDigestOf(w.Image) },
@@ -188,7 +189,7 @@ func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) 
 	return fitting
 }
 
-// certainFirst sorts the downloads. Downloads whose digest identifies a pull come first.
+// certainFirst sorts the downloads. Downloads whose digest is in the image reference of a pull come first.
 func (s Snapshot) certainFirst(requested []requestedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
 		if slices.ContainsFunc(requested, func(w requestedPull) bool { return d.HasDigestOf(w.Image) }) {
@@ -208,7 +209,8 @@ func severalImages(pulls []*requestedPull) bool {
 	})
 }
 
-// imageOf returns a normalized name, which is equal for two references to the same image.
+// imageOf returns the name under which containerd stores the image. For example, the result is the same for "nginx" and
+// "docker.io/library/nginx:latest". If ref is not an image reference, imageOf returns ref.
 func imageOf(ref string) string {
 	if name, err := imagepull.Normalize(ref); err == nil {
 		return name
@@ -216,7 +218,8 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// endedRecently reports whether a pull ended so recently that the runtime might still report the pull's download.
+// endedRecently reports whether a pull ended less than downloadAge ago, and the download did not begin after that end.
+// The field Downloads can still contain the download of such a pull.
 func (s Snapshot) endedRecently(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
@@ -234,8 +237,8 @@ func (s Snapshot) isOver(d imagepull.Download) bool {
 }
 
 // mayBeOurs reports whether a download of an unknown repository can belong to a pod that is starting or has just
-// started. The manifest of a pull arrives before its layers. So if the manifest of a download is still unknown after 10
-// seconds, the download is an import, for example by "ctr images import".
+// started. The manifest of a pull arrives before its layers. If the manifest is still unknown after 10 seconds,
+// mayBeOurs considers the download an import, for example by "ctr images import".
 func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
@@ -251,9 +254,9 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// requestedPulls lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
-// kubelet has requested an image, the image's pull has no outcome and no state. A pull that has neither an outcome nor
-// a state is in progress only if Records finds a download for it.
+// requestedPulls lists the pulls that starting pods and ephemeral containers wait for, or might wait for. If a pull
+// might not be in progress, its outcome and its state are empty. Records returns such a pull only if it finds a
+// download for the pull.
 func (s Snapshot) requestedPulls() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {
@@ -268,7 +271,7 @@ func (s Snapshot) appendRequested(
 ) []requestedPull {
 	for i, p := range pulls {
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
-			continue // the attempt is complete
+			continue // a later attempt for this container follows
 		}
 		w := requestedPull{uid: t.UID, LivePullRecord: api.LivePullRecord{
 			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
@@ -290,7 +293,7 @@ func (s Snapshot) appendRequested(
 	return requested
 }
 
-// idlePulls lists the images that the kubelet can pull outside start-ups.
+// idlePulls lists the pulls that the kubelet can start outside start-ups.
 func (s Snapshot) idlePulls() []requestedPull {
 	var pulls []requestedPull
 	for _, c := range s.Idle {

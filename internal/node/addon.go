@@ -24,9 +24,9 @@ const (
 	componentVersion = "components.gke.io/component-version"
 )
 
-// addonOf returns the add-on of a pod. For the name, addonOf prefers GKE's annotation, then Kubernetes' recommended
-// label, then the older labels "k8s-app" and "component", and then the owner's name. For kubeadm's static pods, only
-// the label "component" provides a name.
+// addonOf returns the add-on of a pod. addonOf takes the name from the first available source: GKE's annotation,
+// Kubernetes' recommended label, the older labels "k8s-app" and "component", or the owner's name. For kubeadm's static
+// pods, only the label "component" provides a name.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {

@@ -44,13 +44,14 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons []AddonState
-	// DroppedAddons is the number of add-ons that the field Addons omits: add-ons above the maximum (maxAddons) and, if
-	// Selector.AnyNamespace returns true, add-ons whose name is already in use in another namespace.
+	// DroppedAddons is the number of add-ons that the field Addons omits. The field holds at most maxAddons add-ons. If
+	// Selector.AnyNamespace returns true, the field also omits add-ons whose name is already in use in another
+	// namespace.
 	DroppedAddons int
 	Restarts      map[RestartKind]uint64
-	// DroppedRestarts is the number of container restarts that the field Restarts omits: restarts whose new series
-	// would exceed the maximum (maxRestartSeries) and, if Selector.AnyNamespace returns true, restarts of add-ons whose
-	// name is already in use in another namespace.
+	// DroppedRestarts is the number of container restarts that the field Restarts omits. The field holds at most
+	// maxRestartSeries series, and omits restarts that would need one more. If Selector.AnyNamespace returns true, the
+	// field also omits restarts of add-ons whose name is already in use in another namespace.
 	DroppedRestarts uint64
 	Available       bool // true if all pods of all add-ons are available
 }
@@ -194,7 +195,7 @@ func (a *Addons) State() AddonsState {
 	foreign := map[Addon]bool{}
 	for uid, pod := range a.pods {
 		if a.selector.AnyNamespace() && pod.namespace != best[pod.addon.Name].namespace {
-			foreign[pod.addon] = true // the add-on uses the name of another add-on
+			foreign[pod.addon] = true // an add-on in another namespace owns the name
 			continue
 		}
 		state := of[pod.addon]

@@ -14,14 +14,15 @@ import (
 // node-problem-detector adds a dozen conditions.
 const maxConditions = 32
 
-// Names of the requirements for availability, in the order of the checks.
+// Names of the requirements that an available node meets, in the order of the checks.
 const (
 	AspectReady       = "ready"       // the status of the condition Ready is True
 	AspectSchedulable = "schedulable" // the node is not cordoned
-	AspectWarmedUp    = "warmed_up"   // the Node object is older than the warm-up time
+	AspectWarmedUp    = "warmed_up"   // the age of the Node object has reached the warm-up time
 )
 
-// Reasons why a node does not meet a requirement, if no condition of the Node object contains a reason.
+// Reasons why a node does not meet a requirement. The agent uses these reasons if no condition of the Node object
+// contains a reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -35,10 +36,10 @@ type Health struct {
 	Exists     bool // true if the API server has the Node object
 	Place      Place
 	Conditions []Condition // conditions, sorted by type
-	Dropped    int         // number of conditions that maxConditions excluded
+	Dropped    int         // number of conditions omitted because of maxConditions
 	CreatedAt  time.Time
 	Cordoned   bool
-	NotReady   string // reason of the condition Ready; empty if the condition's status is True
+	NotReady   string // why the node is not ready; empty if the status of the condition Ready is True
 }
 
 // Place is the pool, zone, region and instance type of a node, from well-known labels. If a label is missing, its field
@@ -138,8 +139,8 @@ func first(labels map[string]string, keys []string) string {
 	return ""
 }
 
-// Aspects returns the requirements for the node's availability. The node is warmed up when the Node object is older
-// than warmUp.
+// Aspects returns the requirements for the node's availability. The node is warmed up as soon as the age of the Node
+// object reaches warmUp.
 func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
 	aspects := []Aspect{
 		{AspectReady, h.Exists && h.NotReady == "", h.NotReady},
@@ -162,17 +163,18 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
 }
 
-// Latest holds the latest Health. Before the first call of See, the Health is unknown. Latest is safe for concurrent
-// use.
+// Latest holds the latest Health. Before the first call of the method See, the Health is unknown. Latest is safe for
+// concurrent use.
 type Latest struct{ health atomic.Pointer[Health] }
 
-// See replaces the latest Health with the Health of a Node object. The method ignores the time of the request.
+// See stores the Health of a Node object as the latest Health. The method ignores its second argument, the time of the
+// request.
 func (l *Latest) See(n *corev1.Node, _ time.Time) {
 	h := HealthOf(n)
 	l.health.Store(&h)
 }
 
-// Health returns the Health that See has stored last.
+// Health returns the latest Health.
 func (l *Latest) Health() Health {
 	if h := l.health.Load(); h != nil {
 		return *h
@@ -180,10 +182,10 @@ func (l *Latest) Health() Health {
 	return Health{}
 }
 
-// maxText is the maximum length of a label value, in bytes. The API server has the same limit for the values of a pod's
-// labels and for the names of containers, but allows longer annotations and reasons.
+// maxText is the maximum length of a label value, in bytes. The API server enforces the same limit for the values of
+// pod labels and for container names. The API server allows longer annotations and longer reasons.
 const maxText = 63
 
-// text returns a copy of s that is a valid label value of at most maxText bytes. One invalid value would make the
-// scrape fail for all series of the metric.
+// text returns a copy of s that is a valid label value of at most maxText bytes. If a label value were not valid UTF-8,
+// prometheus.MustNewConstMetric would panic.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

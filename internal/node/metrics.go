@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MetricsConfig holds the functions that the collector reads. Every field except WarmUp is required.
+// MetricsConfig configures the collector. Every field except WarmUp is required.
 type MetricsConfig struct {
 	Health func() Health
 	Addons func() AddonsState

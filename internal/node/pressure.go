@@ -17,9 +17,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// PressureFiles is the directory in which the kernel reports the pressure of the whole machine. The files have the same
-// content inside a container, because they always describe the whole machine (kernel/sched/psi.c, psi_io_show reads
-// psi_system). Container runtimes do not hide the files.
+// PressureFiles is the directory in which the kernel reports the pressure of the whole machine. Inside a container, the
+// files have the same content, because they always describe the whole machine: see psi_system in kernel/sched/psi.c.
+// Container runtimes do not hide the files.
 const PressureFiles = "/proc/pressure"
 
 // pressureEvery is the interval between reads of the pressure while pods start. Each read is expensive, because the
@@ -34,7 +34,7 @@ type PressureConfig struct {
 	Now     func() time.Time
 }
 
-// Pressure sends observations of type timeline.PressureSeen while the reconciler requests samples.
+// Pressure sends observations of type timeline.PressureSeen while sampling is on: see the method Sample.
 type Pressure struct {
 	config PressureConfig
 	on     chan bool // latest argument of Sample; capacity 1

@@ -23,10 +23,11 @@ const (
 	// startUpPollLate replaces startUpPoll when the agent has run for startUpLate.
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
-	// startUpSettles is how long the agent must have run before it can settle the node's start-up. During this time,
-	// the agent usually receives the list of the node's pods.
+	// startUpSettles is the minimum time that the agent runs before it creates the final record of the node's start-up.
+	// During this time, the agent usually receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
-	// eventsArrive gives the kubelet time to send its Events about the ready node before the agent requests them.
+	// eventsArrive is the time that the agent waits after the node became ready. Then the agent requests the kubelet's
+	// Events about the node. In the meantime, the kubelet can send the Events.
 	eventsArrive = 3 * time.Second
 	// The agent reports a completed start-up only if less than reportedFor has passed since the end of the start-up.
 	// Without this limit, the agent would report the same start-up again after each restart.
@@ -41,14 +42,15 @@ type StartUpConfig struct {
 	Client   rest.Interface // lists the Node object
 	Events   rest.Interface // lists the kubelet's Events about the node; nil to use no Events
 	NodeName string
-	// Present returns the timelines of all pods of the node, and Skew returns the difference between the clocks.
-	// Present and Skew can block until ctx is done.
+	// Present returns the timelines of all pods of the node. Skew returns the difference between the clocks of the
+	// control plane and of the node. Present and Skew can block until ctx is done.
 	Present func(ctx context.Context) ([]timeline.Timeline, error)
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	// PodsListed reports whether the agent has received the list of the node's pods.
 	PodsListed func() bool
-	// Settled receives the record once, when the start-up is settled. If the start-up has been over for longer than
-	// reportedFor, the agent does not call Settled. Settled must not block.
+	// Settled receives the final record, once. If the start-up has been over for reportedFor or longer, the agent does
+	// not call Settled. The agent also does not call Settled if it started at least one hour (nodestart.GiveUpAfter)
+	// after the boot and no workload pod became ready. Settled must not block.
 	Settled func(api.NodeStartUpRecord)
 	Report  health.Report
 	Now     func() time.Time
@@ -62,7 +64,7 @@ type StartUp struct {
 	requests *nodeReader
 
 	mu              sync.Mutex
-	evidence        *nodestart.Evidence // nil if the boot time is unknown or the start-up is settled
+	evidence        *nodestart.Evidence // nil if the boot time is unknown or the record is final
 	boot            nodestart.Booted
 	unready         map[string]bool // UIDs of pods from before the boot; the agent saw that these pods were not ready
 	readyAt         time.Time       // arrival of the first Node object that reports a ready node
@@ -87,7 +89,7 @@ func NewStartUp(config StartUpConfig) *StartUp {
 
 var _ podwatch.Follower = (*StartUp)(nil)
 
-// observe passes an observation to the evidence, unless the start-up is settled.
+// observe adds an observation to the evidence. If s.evidence is nil, observe does nothing.
 func (s *StartUp) observe(o nodestart.Observation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +107,7 @@ func (s *StartUp) SeeNode(n *corev1.Node, requestedAt time.Time) {
 	}
 	seen := nodeSeen(n, requestedAt, s.config.Now())
 	s.evidence.Observe(seen)
-	// Until the kubelet updates the Node object after the boot, the object can still state that the node is ready.
+	// After a boot, the Node object can still say that the node is ready, until the kubelet updates the object.
 	ofBoot := s.boot.BootID == "" || seen.BootID == s.boot.BootID
 	if isReady(n) && ofBoot && s.readyAt.IsZero() {
 		s.readyAt = seen.ArrivedAt
@@ -143,8 +145,9 @@ func (s *StartUp) Gone(uid string) {
 	}
 }
 
-// Record returns the record of the start-up. The result is false if the boot time is unknown. The record is partial
-// until makeFinal makes it final, because the kubelet's Events about the node can be missing.
+// Record returns the record of the start-up. The second result is false if the boot time is unknown. Until makeFinal
+// creates the final record, Record returns a partial record, because the kubelet's Events about the node can be
+// missing.
 func (s *StartUp) Record() (api.NodeStartUpRecord, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +167,7 @@ func (s *StartUp) recordOf(t nodestart.Timeline) api.NodeStartUpRecord {
 	return nodestart.Record(t)
 }
 
-// finalRecord returns the record if the start-up is settled.
+// finalRecord returns the final record. The second result is false if no final record exists yet.
 func (s *StartUp) finalRecord() (api.NodeStartUpRecord, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +177,7 @@ func (s *StartUp) finalRecord() (api.NodeStartUpRecord, bool) {
 	return *s.record, true
 }
 
-// Run follows the start-up until it is settled, and then waits until ctx is done. Run returns nil.
+// Run follows the start-up until the record is final, and then waits until ctx is done. Run always returns nil.
 func (s *StartUp) Run(ctx context.Context) error {
 	startedAt := s.config.Now()
 	ticker := time.NewTicker(startUpPoll)
@@ -256,7 +259,7 @@ func (s *StartUp) readBootAgain() {
 	s.evidence.Observe(boot)
 }
 
-// makeFinal creates the final record if the start-up is settled.
+// makeFinal creates the final record if the start-up is over and the timeline is not partial.
 func (s *StartUp) makeFinal(ctx context.Context) {
 	s.mu.Lock()
 	t, ok := s.evidence.Timeline(s.config.Now())
@@ -285,7 +288,8 @@ func (s *StartUp) mustRequestEvents() bool {
 	return !s.requestedEvents && !s.readyAt.IsZero() && s.config.Now().Sub(s.readyAt) >= eventsArrive
 }
 
-// addEvents requests the kubelet's Events about its node, unless the boot was so long ago that Events have expired.
+// addEvents requests the kubelet's Events about its node, at most once. If the boot was more than eventsKept ago,
+// addEvents skips the request, because Events might have expired.
 func (s *StartUp) addEvents(ctx context.Context) {
 	s.mu.Lock()
 	skip := s.requestedEvents || s.config.Events == nil || s.config.Now().Sub(s.boot.At) > eventsKept

@@ -51,8 +51,8 @@ func isReady(n *corev1.Node) bool {
 	})
 }
 
-// podReady converts a workload pod that is ready. The result is false for all other pods, which include static pods and
-// the pods of DaemonSets.
+// podReady converts a workload pod that is ready. The second result is false for all other pods, for example static
+// pods and the pods of DaemonSets.
 func podReady(pod *corev1.Pod, now time.Time) (nodestart.PodReady, bool) {
 	p := nodestart.PodReady{ArrivedAt: now, UID: strings.Clone(string(pod.UID))}
 	switch podwatch.OwnerOf(pod).Kind {

@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// startUpMetrics implements prometheus.Collector. startUpMetrics exports nothing until the start-up is settled.
+// startUpMetrics implements prometheus.Collector. startUpMetrics exports nothing until the record of the start-up is
+// final. If no workload pod became ready in time, startUpMetrics never exports anything.
 type startUpMetrics struct {
 	settled                     func() (api.NodeStartUpRecord, bool)
 	total, phase, reconstructed *prometheus.Desc

@@ -21,7 +21,8 @@ import (
 // ProcDir is the directory of the proc file system.
 const ProcDir = "/proc"
 
-// eventsKept is shorter than one hour, the time for which the API server keeps Events by default.
+// eventsKept is the maximum time since the boot at which the agent still requests Events. By default, the API server
+// deletes Events after one hour.
 const eventsKept = 50 * time.Minute
 
 // ReadBoot reads the boot time of the machine and its boot ID. The boot time and the boot ID are the same in every
@@ -43,7 +44,7 @@ func ReadBoot(dir string, now time.Time) (nodestart.Booted, error) {
 	return boot, nil
 }
 
-// bootTime returns the time in the line "btime" of /proc/stat, in seconds since 1970.
+// bootTime returns the boot time in the line "btime" of /proc/stat. The line contains the seconds since 1970.
 func bootTime(content []byte) (time.Time, error) {
 	for line := range bytes.Lines(content) {
 		if value, ok := bytes.CutPrefix(line, []byte("btime ")); ok {
@@ -67,13 +68,13 @@ type nodeReader struct {
 func newNodeReader(c StartUpConfig) *nodeReader {
 	return &nodeReader{
 		nodes: kubeclient.Resource{Client: c.Client, Name: "nodes"},
-		// The kubelet's reference to its node has no namespace, so the Events are in the namespace default.
+		// In its Events, the kubelet refers to the node without a namespace. Such Events are in the namespace default.
 		eventsAbout: kubeclient.Resource{Client: c.Events, Namespace: metav1.NamespaceDefault, Name: "events"},
 		name:        c.NodeName, now: c.Now,
 	}
 }
 
-// requestNode requests the Node object. The first result is nil if the object does not exist.
+// requestNode requests the Node object. If the object does not exist, the first result is nil.
 func (r *nodeReader) requestNode(ctx context.Context) (*corev1.Node, time.Time, error) {
 	requestedAt := r.now()
 	response, err := r.nodes.List(ctx, metav1.ListOptions{
@@ -112,7 +113,8 @@ func (r *nodeReader) requestEvents(ctx context.Context) (nodestart.EventsListed,
 }
 
 // nodeEvent converts an Event of the kubelet about its node. The Event's name consists of the node's name, a dot, and
-// the time in hexadecimal nanoseconds. kube-proxy also creates an Event with the reason Starting.
+// the time in hexadecimal nanoseconds. nodeEvent rejects Events of other components. For example, kube-proxy also
+// creates an Event with the reason Starting.
 func nodeEvent(e *corev1.Event, node string) (nodestart.Event, bool) {
 	switch e.Reason {
 	case nodestart.ReasonStarting, nodestart.ReasonRebooted, nodestart.ReasonReady, nodestart.ReasonNotReady:

@@ -24,9 +24,10 @@ const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-
 type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen receives the Node object each time that the object might have changed, and nil if the object does not exist.
-	// Calls are sequential and in order. Seen must not keep or change the object. After a list request, the argument
-	// "requestedAt" is the time just before this request. For a change that the watch delivered, "requestedAt" is zero.
+	// The Watch calls Seen each time that the Node object might have changed. If the object does not exist, the
+	// argument "node" is nil. The calls are sequential, in the order of the changes. Seen must not keep or change the
+	// object. After a list request, the argument "requestedAt" is the time just before this request. For a change that
+	// the watch delivered, "requestedAt" is zero.
 	Seen   func(node *corev1.Node, requestedAt time.Time)
 	Report health.Report
 	Now    func() time.Time
@@ -51,8 +52,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A successful list request does not reset the back-off: a reset would make the agent send two list requests
-		// per second while the API server refuses watches.
+		// A successful list request does not reset the back-off. With such a reset, the agent would send two list
+		// requests per second while the API server refuses watches.
 		if received {
 			failures = 0
 		}
@@ -73,8 +74,8 @@ func (w *Watch) options(version string) metav1.ListOptions {
 	}
 }
 
-// listAndWatch lists the Node object to learn whether the object exists, and then watches the Node object until a watch
-// fails or ctx is done. The first result reports whether a watch delivered an event.
+// listAndWatch lists the Node object to learn whether the object exists. Then listAndWatch watches the Node object
+// until a watch fails or ctx is done. The first result reports whether a watch delivered an event.
 func (w *Watch) listAndWatch(ctx context.Context) (received bool, err error) {
 	requestedAt := w.config.Now()
 	response, err := w.resource.List(ctx, w.options(""))
@@ -103,9 +104,10 @@ func (w *Watch) listAndWatch(ctx context.Context) (received bool, err error) {
 	return received, nil
 }
 
-// watchFrom processes the changes that are newer than version, until the API server ends the watch. watchFrom
-// returns the latest version, and whether any events arrived. A watch that ends normally has delivered at least a
-// bookmark. If the watch ends without an event, watchFrom returns an error, so that the caller waits before it retries.
+// watchFrom processes the changes after the given resourceVersion, until the API server ends the watch. watchFrom
+// returns the latest resourceVersion, and whether any events arrived. If a watch ends normally, it has delivered at
+// least one bookmark. If the watch ends without an event, watchFrom returns an error, so that the caller waits before
+// it retries.
 func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
 	stream, err := w.resource.Watch(ctx, w.options(version))
 	if err != nil {

@@ -13,16 +13,17 @@ const (
 	maxStates = 64
 	// maxPods is the maximum number of pods that an Evidence keeps. A node has at most 110 pods by default.
 	maxPods = 512
-	// eventsExpire is shorter than one hour, the time after which the API server deletes Events by default.
+	// A list of Events is complete only if the agent received it less than eventsExpire after the boot. By default, the
+	// API server deletes Events after one hour.
 	eventsExpire = 55 * time.Minute
-	// eventDelay is the longest time between an instant and the creation of the kubelet's Event about this instant. The
-	// Event's name contains the time of its creation.
+	// eventDelay is the maximum delay of the kubelet's Events. The kubelet creates an Event at most eventDelay after
+	// the instant that the Event reports. The Event's name contains the time when the kubelet created the Event.
 	eventDelay = 100 * time.Millisecond
-	// firstStatus is the longest time between the registration and the kubelet's first status. Within firstStatus after
-	// the registration, the kubelet does not change its report from ready to not ready.
+	// The kubelet reports its first status at most firstStatus after it registers the node. During this time, the
+	// kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// justBefore is shorter than the time that a node needs to become ready. So if a status of this boot arrives within
-	// justBefore after absentFrom, the node was not ready between the boot and this status.
+	// A node needs more time than justBefore to become ready. If a status of this boot arrives less than justBefore
+	// after absentFrom, the node was not ready earlier in this boot.
 	justBefore = 5 * second
 )
 
@@ -32,16 +33,16 @@ type Evidence struct {
 	booted bool
 	age    time.Duration // time from the boot until boot.ArrivedAt
 	skew   timeline.Skew
-	// clockSet is 0 when the agent first observes this boot. Each time that the node's clock is set, clockSet grows by
-	// the size of the step and by the error bound of this size.
+	// clockSet is the sum of all changes of the node's clock since the agent first observed this boot. Each change
+	// counts with its size plus the error bound of this size.
 	clockSet time.Duration
-	setBack  time.Duration // the sum of the steps that set the clock back; never negative
+	setBack  time.Duration // how far the clock was set back in total; never negative
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
-	// absentFrom is the time of the latest list request whose response did not contain a Node object of this boot yet.
+	// absentFrom is the time of the latest list request that did not return a Node object of this boot.
 	absentFrom time.Time
-	firstSeen  time.Time // arrival of the first Node object, even if it is from before the boot
+	firstSeen  time.Time // arrival of the first response about the Node object, whatever it contains
 	firstStamp time.Time // earliest lastTransitionTime after the boot among the conditions that the kubelet wrote
 	states     []state
 
@@ -56,10 +57,10 @@ type Evidence struct {
 // state describes consecutive versions of the Node object with the same readiness, taints and network condition: see
 // hasSameBlockers.
 type state struct {
-	arrivedAt time.Time // first arrival of a version of this state, or of a newer version
+	arrivedAt time.Time // earliest arrival of a version of this state or of a later state
 	lastAt    time.Time // arrival of the latest version of the state
-	from, to  uint64    // the first and the latest version; 0 if unknown
-	sureAt    time.Time // latest time for which a list or a timestamp proves the state; zero without a proof
+	from, to  uint64    // first and latest resourceVersion of the state; 0 if unknown
+	sureAt    time.Time // latest time at which the object certainly had this state; zero if unknown
 	ready     bool
 	changedAt time.Time // lastTransitionTime of the condition Ready; zero if it is from before the boot
 	reasons   reason
@@ -106,8 +107,8 @@ func (e *Evidence) Observe(o Observation) {
 			e.readyAgain[o.UID] = o
 		}
 	case PodGone:
-		// A pod that became ready is kept after its deletion, because it can be the first workload pod, which ends the
-		// node's start-up.
+		// The evidence keeps a deleted pod if the pod became ready. Such a pod can be the first ready workload pod,
+		// which ends the node's start-up.
 		if e.startUps[o.UID].State != timeline.StateReady {
 			delete(e.startUps, o.UID)
 		}
@@ -124,9 +125,10 @@ func (e *Evidence) hasRoom() bool {
 	return false
 }
 
-// observeBoot discards the evidence about an earlier boot. Setting the clock changes the boot time, but not the boot
-// ID. observeBoot does not adjust the times of earlier observations to the new clock, because these times usually
-// contain a reading of the monotonic clock. Setting the clock does not change a reading of the monotonic clock.
+// observeBoot discards the evidence about an earlier boot. If the node's clock is set, the boot time changes, but the
+// boot ID does not change. observeBoot does not adjust the times of earlier observations to the new clock, because
+// these times usually contain a reading of the monotonic clock. Setting the clock does not change a reading of the
+// monotonic clock.
 func (e *Evidence) observeBoot(b Booted) {
 	another := b.BootID != e.boot.BootID || b.BootID == "" && !b.At.Equal(e.boot.At)
 	if e.booted && another {
@@ -146,9 +148,8 @@ func (e *Evidence) observeBoot(b Booted) {
 
 // isBeforeFirstResponse reports whether an instant was certainly before the agent first received a response about the
 // Node object. Without a response, isBeforeFirstResponse compares the instant with the agent's start. If the clock was
-// set back, the instant can be a time of the new clock, and the response can have a time of the old clock. Therefore,
-// isBeforeFirstResponse subtracts the steps that set the clock back (e.setBack) from the time of the response or of the
-// agent's start.
+// set back, the response can have a time from before this change, and the instant a time from after it. Therefore,
+// isBeforeFirstResponse subtracts e.setBack from the time of the response or of the agent's start.
 func (e *Evidence) isBeforeFirstResponse(at time.Time) bool {
 	limit := e.firstSeen
 	if limit.IsZero() {
@@ -183,8 +184,8 @@ func (e *Evidence) describesBoot(o NodeSeen) bool {
 	})
 }
 
-// isFromKubelet reports whether the kubelet wrote the condition. The node lifecycle controller writes only the status
-// Unknown to the kubelet's conditions.
+// isFromKubelet reports whether the kubelet wrote the condition. The node lifecycle controller also writes the
+// kubelet's conditions, but only with the status Unknown.
 func (c Condition) isFromKubelet() bool {
 	switch c.Type {
 	case "Ready", "MemoryPressure", "DiskPressure", "PIDPressure":

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Sources of the boundaries between phases.
+// Names of the sources that show when a phase begins or ends.
 const (
 	sourceMachine = "proc"
 	sourceNode    = "node_watch"
@@ -15,7 +15,8 @@ const (
 	sourcePods    = "pods"
 )
 
-// known is a boundary with its sources. If isKnown is false, no evidence shows when the boundary was.
+// known is a boundary between two phases, and the sources that show its time. If isKnown is false, no evidence shows
+// the time of the boundary.
 type known struct {
 	interval
 	sources []string
@@ -28,7 +29,7 @@ func knownAs(i interval, sources ...string) known { return known{i, sources, tru
 type fold struct {
 	*Evidence
 	now        time.Time
-	end        interval // the end of the start-up, or now
+	end        interval // the end of the start-up; equal to now if no workload pod is ready
 	open       bool
 	booted     known
 	kubelet    known // the kubelet started
@@ -36,14 +37,14 @@ type fold struct {
 	ready      known // the condition Ready became true for the first time after the boot
 	network    known // the condition NetworkUnavailable became false
 	first      *candidate
-	cursor     interval
-	sources    []string // sources that show the time in the field cursor
+	cursor     interval // when the next phase starts
+	sources    []string // the sources that show when the next phase starts
 	spans      []Span
 	missing    []string
 }
 
-// Timeline computes the timeline of the start-up. A phase in progress ends at the time in the argument "now". If no
-// boot was observed, the second result is false.
+// Timeline computes the timeline of the start-up. If a phase is still in progress, it ends at the time in the argument
+// "now". If no boot was observed, the second result is false.
 func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	if !e.booted {
 		return Timeline{}, false
@@ -80,9 +81,9 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 	return t, true
 }
 
-// clockChanged appends one unattributed phase for the whole start-up. If the node's clock was set during the start-up,
-// no evidence shows which timestamps are from before the change. So only the total time of the start-up is known. The
-// error bound of the total time includes f.clockSet.
+// clockChanged describes the whole start-up as one phase, PhaseUnattributed. If the node's clock was set during the
+// start-up, no evidence shows which timestamps are from before the change. So only the total time of the start-up is
+// known. clockChanged adds f.clockSet, the greatest possible size of the change, to the error bound of the total time.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval
@@ -94,8 +95,7 @@ func (f *fold) clockChanged() {
 	f.endPhaseAt(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
 }
 
-// milestones determines when the machine booted, the kubelet started, the node was registered and ready, and the
-// network became available.
+// milestones sets the time of each milestone: boot, start of the kubelet, registration, readiness and network.
 func (f *fold) milestones() {
 	f.booted = knownAs(truncated(f.boot.At, f.boot.Resolution), sourceMachine)
 	f.registered = f.registration()
@@ -109,8 +109,8 @@ func (f *fold) hasAllEvents() bool {
 	return !f.listedAt.IsZero() && f.listedAt.Sub(f.boot.At) < eventsExpire
 }
 
-// firstEvent finds the first Event since the boot that has the reason "why". The returned interval contains the instant
-// that this Event reports. The kubelet creates an Event at most eventDelay after the instant that the Event reports.
+// firstEvent finds the first Event since the boot with the given reason. The kubelet creates an Event at most
+// eventDelay after the change that the Event reports. The returned interval contains the time of this change.
 func (f *fold) firstEvent(why string) (interval, bool) {
 	var first time.Time
 	for _, event := range f.events {
@@ -122,8 +122,9 @@ func (f *fold) firstEvent(why string) (interval, bool) {
 	return interval{later(first.Add(-eventDelay), f.boot.At), first, first}, f.hasAllEvents() && !first.IsZero()
 }
 
-// kubeletStart uses the kubelet's Event about its own start. If this Event is later than the registration, it is about
-// a restart of the kubelet, and the Event about the first start was lost.
+// kubeletStart returns when the kubelet first started after the boot. It uses the kubelet's Event about its own start.
+// If this Event is later than the registration, it reports a restart of the kubelet. The Event about the first start is
+// then lost, and the result is unknown.
 func (f *fold) kubeletStart() known {
 	i, ok := f.firstEvent(ReasonStarting)
 	if !ok || f.registered.isKnown && i.earliest.After(f.registered.latest) {
@@ -135,8 +136,8 @@ func (f *fold) kubeletStart() known {
 	return knownAs(i, sourceEvents)
 }
 
-// registration is the creation of the Node object. If the Node object is from before the boot, registration is the
-// first status that the kubelet wrote after the boot.
+// registration returns when the kubelet registered the node. This is the creation of the Node object. If the Node
+// object is older than the boot, this is the first status that the kubelet wrote after the boot.
 func (f *fold) registration() known {
 	if len(f.states) == 0 {
 		return known{}
@@ -162,8 +163,9 @@ func (f *fold) registration() known {
 
 func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
 
-// controlPlaneInterval returns the interval of a timestamp from the control plane's clock. As in package timeline, the
-// interval takes the difference between the clocks into account only if this difference is certain.
+// controlPlaneInterval returns the interval that contains the time of a timestamp from the control plane's clock. If
+// the clocks of the control plane and the node certainly differ, controlPlaneInterval extends the interval by this
+// difference. Package timeline does the same.
 func (f *fold) controlPlaneInterval(t time.Time) interval {
 	i := truncated(t, second)
 	if f.skew.Proven() {
@@ -173,10 +175,10 @@ func (f *fold) controlPlaneInterval(t time.Time) interval {
 	return i
 }
 
-// registeredBefore looks for a proof of an earlier registration between the boot and the creation of the current Node
-// object. If there was an earlier registration, its Node object was deleted, and the kubelet created a new one. The
-// proof is a pod that was bound to the node, or an Event that the kubelet creates only for a registered node.
-// registeredBefore returns the time of the earliest proof that the node was registered, or zero without a proof.
+// registeredBefore looks for a proof that the current Node object is not the first one after the boot. If an earlier
+// Node object was deleted, the kubelet created a new one. A proof lies between the boot and the creation of the current
+// Node object. It is the binding of a pod to the node, or an Event that the kubelet creates only for a registered node.
+// registeredBefore returns the time of the earliest proof. Without a proof, it returns the zero time.
 func (f *fold) registeredBefore() (proof time.Time) {
 	if !f.createdAfterBoot() {
 		return time.Time{}
@@ -221,8 +223,8 @@ func (f *fold) milestonesReached() []Milestone {
 }
 
 // messages lists the texts that say why the node was not ready, in the order of their arrival. The texts are messages
-// of the conditions Ready and NetworkUnavailable. If a message equals the previous message of the same condition, it is
-// not listed again.
+// of the conditions Ready and NetworkUnavailable. If a message equals the previous message of the same condition,
+// messages does not list it again.
 func (f *fold) messages() []NotReady {
 	var all []NotReady
 	latest := map[string]string{} // the latest listed message of each condition
@@ -243,14 +245,14 @@ func (f *fold) messages() []NotReady {
 	return all
 }
 
-// endPhaseAt ends the current phase at the boundary, or at the end of the start-up if that is earlier. If the boundary
-// is before the start of the phase, the phase has the length zero.
+// endPhaseAt adds a phase that starts at f.cursor and ends at the given boundary. If the start-up ends before the
+// boundary, the phase ends with the start-up. If the boundary is before f.cursor, the phase has the length zero.
 func (f *fold) endPhaseAt(end known, span Span) { f.endPhaseWithin(end, span, -1) }
 
 // endPhaseWithin is like endPhaseAt, but limits the error bound of the phase to mostError. If mostError is negative,
 // there is no limit.
 func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
-	if !end.isKnown { // the boundary lies in the future
+	if !end.isKnown { // an unknown boundary counts as not reached yet
 		end = known{interval: exactly(f.now)}
 	}
 	to := earlierOf(laterOf(f.cursor, end.interval), laterOf(f.cursor, f.end))
@@ -264,15 +266,15 @@ func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
 	span.StartAt, span.EndAt, span.Error = f.cursor.at, to.at, err
 	span.Sources = mergeSources(f.sources, end.sources)
 	span.Open = f.open && !to.at.Before(f.now)
-	// A phase that certainly took no time is not part of the timeline.
+	// The timeline omits a phase that certainly took no time.
 	if length > 0 || to.latest.After(f.cursor.earliest) && f.cursor.at.Before(f.end.at) && end.isKnown {
 		f.append(span)
 	}
 	f.cursor, f.sources = to, end.sources
 }
 
-// append adds a span. append merges two consecutive spans without a step if they have the same phase, cause, pod, taint
-// and candidates.
+// append adds a span. If the new span and the last span have the same phase, cause, pod, taint and candidates, and both
+// have no step, append merges them.
 func (f *fold) append(s Span) {
 	if n := len(f.spans); n > 0 {
 		last := &f.spans[n-1]
@@ -292,10 +294,10 @@ func mergeSources(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// boundaryAt returns the interval of an instant of a pod's timeline. If the instant is a milestone, the milestone's
-// evidence limits the interval. Several milestones can have the same estimate, so the result includes the intervals of
-// all these milestones. If the instant is not a milestone, only the beginning and the end of the start-up limit the
-// interval.
+// boundaryAt returns the earliest and the latest possible time of an instant in a pod's timeline. If the instant is the
+// time of a milestone, the result is the interval of this milestone. If several milestones have this time, the result
+// covers all their intervals. If no milestone has this time, the true time can be anywhere between the beginning and
+// the end of the pod's start-up.
 func boundaryAt(t timeline.Timeline, at time.Time) interval {
 	all, found := exactly(at), false
 	for _, m := range t.Milestones {

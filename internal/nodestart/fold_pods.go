@@ -31,8 +31,8 @@ func isWorkload(t timeline.Timeline) bool {
 }
 
 // firstWorkload returns the workload pod that was ready first. If no workload pod is ready, firstWorkload returns the
-// starting pod that was bound first. If no workload pod is ready and no bound workload pod is starting, the result is
-// nil.
+// starting workload pod that was bound first. If no workload pod is ready, and no starting workload pod is bound, the
+// result is nil.
 func (f *fold) firstWorkload() *candidate {
 	var ready, starting []candidate
 	for _, t := range f.startUps {
@@ -82,8 +82,8 @@ func (f *fold) firstWorkload() *candidate {
 	return &first
 }
 
-// podReady returns the time when a pod became ready. podReady uses only the evidence of the milestone "ready", because
-// another milestone with the same estimate, for example the success of the readiness probe, can have a longer interval.
+// podReady returns the time when a pod became ready. podReady uses only the evidence of the milestone "ready". Another
+// milestone, for example the success of the readiness probe, can have the same estimate but a longer interval.
 func podReady(t timeline.Timeline) interval {
 	for _, m := range t.Milestones {
 		if m.Milestone == timeline.MilestoneReady && m.At.Equal(t.SettledAt) && !m.Earliest.IsZero() &&
@@ -94,16 +94,15 @@ func podReady(t timeline.Timeline) interval {
 	return boundaryAt(t, t.SettledAt)
 }
 
-// boundSinceBoot reports whether a pod that was created before the boot was bound to the node after the boot. If
-// boundSinceBoot returns true, firstWorkload uses the timeline instead of the observation PodReady, because the
-// timeline contains more facts.
+// boundSinceBoot reports whether the pod was bound to the node after the boot. If the result is true, firstWorkload
+// uses the pod's timeline and ignores the observation PodReady. The timeline contains more facts.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
 }
 
-// earliestReady returns the pod that was ready first according to the estimates. If another pod was actually ready
-// first, the interval of the result also contains the time when that pod was ready.
+// earliestReady returns the pod that was ready first according to the estimates. The interval of the result contains
+// the time at which the first pod was ready, even if the estimates show the wrong order.
 func earliestReady(ready []candidate) *candidate {
 	first := slices.MinFunc(ready, func(a, b candidate) int {
 		return cmp.Or(a.ready.at.Compare(b.ready.at), cmp.Compare(a.name(), b.name()))
@@ -114,7 +113,7 @@ func earliestReady(ready []candidate) *candidate {
 	return &first
 }
 
-// addPhasesUntilWorkload appends the phases from the time when the node is schedulable until the workload pod is ready.
+// addPhasesUntilWorkload adds the phases after the node became schedulable, until the first workload pod is ready.
 func (f *fold) addPhasesUntilWorkload() {
 	candidates := []Phase{PhaseTaint, PhaseAwaitingPod, PhaseWorkload}
 	if f.first == nil {
@@ -138,7 +137,7 @@ func (f *fold) addPhasesUntilWorkload() {
 }
 
 // hasUnknownTaints reports whether the latest known version of the Node object has taints that might be start-up
-// taints. Only the removal of a taint shows the agent that the taint was a start-up taint: see taintRowOf.
+// taints. While such a taint exists, the agent does not know whether it is a start-up taint: see taintRowOf.
 func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, known := taintRowOf(t.Key)
@@ -146,11 +145,11 @@ func (f *fold) hasUnknownTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the time of the last proof that no start-up taint kept pods from the node. Between the last
-// proof and the binding of the first workload pod, a start-up taint might have kept the pod from the node. The second
-// result is false if the binding of the first workload pod is unknown, or if no state of the node is known. The second
-// result is also false if the latest known state of the node lasted until after the binding, because the taints in this
-// state did not keep the pod from the node.
+// takesPodsUntil returns the last time at which certainly no start-up taint kept pods from the node. After this time, a
+// start-up taint might have kept the first workload pod from the node. The second result is false if the binding of
+// this pod is unknown, or if no state of the node is known. The second result is also false if the latest known state
+// of the node lasted until the binding or longer. In this case, the taints of this state did not keep the pod from the
+// node.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.isKnown || len(f.states) == 0 {
 		return interval{}, false
@@ -166,12 +165,12 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 	return exactly(sure), true
 }
 
-// addPodPhases adds the phases of a pod until the given boundary. If "running" is not nil, this span replaces the
-// phases in which the pod's containers run and are not ready yet. While the containers run, the component in the pod
-// does its own work, so the time belongs to this component.
+// addPodPhases adds the phases of a pod until the given boundary. In some of these phases, the pod's containers run but
+// are not ready yet. If the argument "running" is not nil, addPodPhases adds this span instead of these phases. While
+// the containers run, the time belongs to the component in the pod, because this component does its own work.
 func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
-	inside := false // true if the cursor is at the end of the pod's previous phase
+	inside := false // true if f.cursor is the end of the pod's previous phase
 	for _, s := range t.Phases {
 		to := boundaryAt(t, s.EndAt)
 		if s.Open {
@@ -203,10 +202,10 @@ func isProbe(p timeline.Phase) bool {
 	return p == timeline.PhaseStartupProbe || p == timeline.PhaseReadinessProbe || p == timeline.PhaseReadinessGates
 }
 
-// endPhaseAtWithPod ends the current phase like endPhaseAt. While a pod of one of the named DaemonSets starts, the
-// pod's phases replace the given phase. If the named DaemonSets have several pods, endPhaseAtWithPod keeps the given
-// phase, because no evidence shows which of the pods the node waited for. If the pods belong to two DaemonSets that
-// install one network together (networkPairOf), the phase "network_plugin" names both DaemonSets.
+// endPhaseAtWithPod adds the given phase as endPhaseAt does, with one exception: while a pod of the named DaemonSets
+// starts, the phases of this pod replace the given phase. If the named DaemonSets have several pods, no evidence shows
+// which of these pods the node waited for. So endPhaseAtWithPod keeps the given phase. If the pods belong to two
+// DaemonSets that install one network together, the phase "network_plugin" names both DaemonSets: see networkPairOf.
 func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
 	pods := f.daemonSetPods(names)
 	if len(pods) != 1 {
@@ -250,7 +249,7 @@ func (f *fold) daemonSetPods(names []string) []timeline.Timeline {
 	return pods
 }
 
-// children lists the start-ups of the DaemonSets' pods after the boot.
+// children lists the start-ups of the DaemonSet pods that were created after the boot.
 func (f *fold) children() []Child {
 	var all []Child
 	for _, t := range f.startUps {

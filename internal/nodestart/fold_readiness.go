@@ -2,7 +2,7 @@ package nodestart
 
 import "slices"
 
-// readiness is the first time after the boot at which the condition Ready became true.
+// readiness returns when the condition Ready first became true after the boot.
 func (f *fold) readiness() known {
 	r := slices.IndexFunc(f.states, func(s state) bool { return s.ready })
 	if r < 0 {
@@ -13,7 +13,7 @@ func (f *fold) readiness() known {
 		!i.earliest.After(s.changedAt.Add(second)) && !f.lostReadiness(i) {
 		return knownAs(i, sourceEvents, sourceNode)
 	}
-	if s.changedAt.IsZero() { // the condition was true before the boot, or the object has no lastTransitionTime
+	if s.changedAt.IsZero() { // the condition Ready became true before the boot, or has no lastTransitionTime
 		if r > 0 && !f.states[r-1].sureAt.IsZero() {
 			from = f.states[r-1].sureAt
 		}
@@ -31,10 +31,10 @@ func (f *fold) readiness() known {
 	return knownAs(i, sourceNode)
 }
 
-// networkAvailability is the first known time at which the condition NetworkUnavailable became false. A new Node object
-// does not have the condition NetworkUnavailable yet. The kubelet does not change the condition after a reboot, so a
-// Node object from before the boot can have an outdated condition. If the first known version of such an old object
-// already has the condition with the value false, the result is unknown.
+// networkAvailability returns the first known time at which the condition NetworkUnavailable became false. A new Node
+// object does not have this condition yet. A Node object that is older than the boot can have an outdated condition,
+// because the kubelet does not change the condition after a reboot. If the first known version of such an old object
+// already has the condition with the value false, networkAvailability ignores this value.
 func (f *fold) networkAvailability() known {
 	for i, s := range f.states {
 		if !s.networkAvailable() || i == 0 && !f.createdAfterBoot() || i > 0 && f.states[i-1].networkAvailable() {
@@ -47,15 +47,16 @@ func (f *fold) networkAvailability() known {
 		if s.network.ChangedAt.IsZero() {
 			return became
 		}
-		// The component that writes the condition runs on the node or on the control plane. The interval is therefore
-		// wide enough for the clocks of both.
+		// The component that writes the condition runs on the node or on the control plane. So the interval covers both
+		// clocks.
 		stamp := f.controlPlaneInterval(s.network.ChangedAt)
 		if i == 0 || s.gap {
-			// Some network plugins write the condition with a new timestamp when they restart. So the true change to
-			// false can be earlier than the timestamp.
+			// Some network plugins write the condition with a new timestamp when they restart. So the condition can
+			// have become false before this timestamp.
 			stamp.earliest = became.earliest
 		}
-		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock.
+		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock. In
+		// this case, the timestamp is not used.
 		if !stamp.latest.Before(became.earliest) && !stamp.earliest.After(became.latest) {
 			became.interval = interval{later(stamp.earliest, became.earliest), earlier(stamp.latest, became.latest),
 				stamp.at}.withEstimateInside()
@@ -67,9 +68,9 @@ func (f *fold) networkAvailability() known {
 
 // lostReadiness reports whether the node might have been ready before the given Event NodeReady. If the kubelet
 // registers a node that is already ready, it creates no Event NodeReady. When a ready node becomes not ready, the
-// kubelet creates an Event NodeNotReady. After a reboot, the kubelet's first status can make the condition Ready false.
-// So an Event NodeNotReady close to the Event about a reboot does not prove that the node was ready after the boot. If
-// the kubelet started again after the registration, Events of the earlier kubelet can be lost.
+// kubelet creates an Event NodeNotReady. After a reboot, the kubelet's first status can change the condition Ready to
+// false. So lostReadiness ignores an Event NodeNotReady less than a second before or after the Event about the reboot.
+// If the kubelet restarted after the registration, Events from before the restart can be lost.
 func (f *fold) lostReadiness(ready interval) bool {
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	started, _ := f.firstEvent(ReasonStarting)
@@ -82,8 +83,8 @@ func (f *fold) lostReadiness(ready interval) bool {
 	})
 }
 
-// neverReadyBefore reports whether evidence proves that the node was not ready between the registration and the state
-// with the given index. In the first known state, the condition Ready must not be true, and must be unchanged since the
+// neverReadyBefore reports whether the node was certainly not ready between the registration and the state with the
+// given index. The first known state must not be ready, and its condition Ready must be unchanged since the
 // registration.
 func (f *fold) neverReadyBefore(index int) bool {
 	for _, s := range f.states[:index] {
@@ -105,10 +106,11 @@ func (f *fold) isUnchangedSinceRegistration(s state) bool {
 		// be long. So the result is true only if the condition Ready changed close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
-	// If the Node object is from before the boot, f.registered depends on the kubelet's timestamps, so comparing
-	// s.changedAt with f.registered proves nothing. If the condition changed within firstStatus after the Event about
-	// the reboot, the status is certainly the kubelet's first status. If the status arrived less than justBefore after
-	// f.absentFrom, the node had no time to become ready before this status.
+	// If the Node object is older than the boot, f.registered depends on the kubelet's timestamps. So a comparison of
+	// s.changedAt with f.registered proves nothing. If the condition changed at most firstStatus after the Event about
+	// the reboot, s is certainly the kubelet's first status. At f.absentFrom, the API server had no Node object of this
+	// boot yet. If a status arrived less than justBefore after f.absentFrom, the node had no time to become ready
+	// before this status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

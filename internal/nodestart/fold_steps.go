@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// quickLag is the longest time that the kubelet needs to report the node as ready after the last problem has ended.
-	// In the kubelet's first two minutes, its function fastStatusUpdateOnce checks every 100 ms whether the node is
-	// ready. quickLag includes the duration of a check.
+	// quickLag is the longest time from the end of the last problem until the kubelet reports the node as ready. In the
+	// kubelet's first two minutes, its function fastStatusUpdateOnce checks every 100 ms whether the node is ready.
+	// quickLag includes the duration of a check.
 	quickLag = 500 * time.Millisecond
-	// quickFor is shorter than the kubelet's first two minutes, in which the kubelet checks its status every 100 ms.
+	// quickFor is a bit less than two minutes. In its first two minutes, the kubelet checks its status every 100 ms.
 	quickFor = 110 * time.Second
-	// slowLag replaces quickLag if the kubelet might not check every 100 ms whether the node is ready. Normally, the
+	// slowLag replaces quickLag if it is not certain that the kubelet checks its status every 100 ms. Normally, the
 	// kubelet checks the runtime every 5 s, and its own status every 10 s.
 	slowLag = 15 * time.Second
 )
@@ -32,8 +32,8 @@ func (f *fold) addPhases() {
 	f.addPhasesUntilWorkload()
 }
 
-// noLaterThanBinding returns the given boundary, or the time when the first workload pod was bound, whichever is
-// earlier. If a pod tolerates the taint that blocks other pods, the pod can be bound before the removal of the taint.
+// noLaterThanBinding returns the earlier of two times: the given boundary, and the binding of the first workload pod.
+// If a pod tolerates a taint, the pod can be bound before the removal of the taint.
 func (f *fold) noLaterThanBinding(k known) known {
 	if f.first == nil || f.first.again != nil || !f.first.bound.isKnown {
 		return k
@@ -52,9 +52,11 @@ func (f *fold) noLaterThanBinding(k known) known {
 // staleAfter is how long the last known version of the Node object counts as the current version.
 const staleAfter = 30 * time.Second
 
-// provenEnd returns the end of a problem or of a taint, or the time when the first workload pod was bound, whichever is
-// earlier. If the end is unknown, provenEnd returns the time of the last proof that the problem or the taint still
-// existed. The result "all" is false if no evidence shows the node's state after the returned boundary.
+// provenEnd returns the end of a problem or of a taint. If the first workload pod was bound earlier, the result is the
+// time of its binding. If the end is unknown, the result is not later than the last proof that the problem or the taint
+// still existed. There is one exception: if the start-up is in progress, no workload pod is bound, and the proof is
+// younger than staleAfter, the end stays unknown. The result "all" is false if no evidence shows the node's state after
+// the returned boundary.
 func (f *fold) provenEnd(end known) (_ known, all bool) {
 	if end.isKnown || len(f.states) == 0 {
 		return f.noLaterThanBinding(end), end.isKnown || f.open
@@ -106,8 +108,8 @@ func (f *fold) addPhasesUntilRegistered() {
 	f.endPhaseAt(end, span)
 }
 
-// kubeletSeen returns the first proof that the kubelet ran: the registration or, if it is unknown, the time when the
-// kubelet picked up the first workload pod.
+// kubeletSeen returns the first time at which the kubelet certainly ran. This is the registration of the node. If the
+// registration is unknown, it is the time when the kubelet acknowledged the first workload pod.
 func (f *fold) kubeletSeen() known {
 	if f.registered.isKnown || f.first == nil || f.first.timeline == nil {
 		return f.registered
@@ -120,11 +122,11 @@ func (f *fold) kubeletSeen() known {
 	return known{}
 }
 
-// addPhasesUntilReady adds the phases from the registration until the node was ready, based on the problems that the
-// kubelet reported. The kubelet reports its problems when it registers the node, and then every 10 s. A problem of the
-// network plugin or of the kubelet itself begins with the start of the kubelet. If the last message before the node was
-// ready reports a problem of the network plugin or of the kubelet, addPhasesUntilReady assumes that this problem
-// already existed at the registration. Only a problem of the runtime can begin after the registration.
+// addPhasesUntilReady adds the phases from the registration until the node was ready. These phases follow from the
+// problems that the kubelet reported. The kubelet reports its problems when it registers the node, and then every 10 s.
+// A problem of the network plugin or of the kubelet itself begins with the start of the kubelet. Only a problem of the
+// runtime can begin after the registration. If the last message before the node was ready reports a problem of the
+// network plugin or of the kubelet, addPhasesUntilReady assumes that this problem already existed at the registration.
 func (f *fold) addPhasesUntilReady() {
 	ready, all := f.provenEnd(f.ready)
 	if !all {
@@ -161,7 +163,7 @@ func (f *fold) addPhasesUntilReady() {
 	}
 	if begin > 0 {
 		change := f.changeTo(begin)
-		change.earliest = change.earliest.Add(-slowLag) // the kubelet reports problems late
+		change.earliest = change.earliest.Add(-slowLag) // the kubelet can report a problem up to slowLag late
 		f.addPhasesUntilSolved(f.noLaterThanBinding(change), unready[begin-1].reasons)
 	} else { // the problem can have begun between the registration and the first message
 		f.endPhaseAt(f.noLaterThanBinding(knownAs(exactly(unready[0].arrivedAt), sourceNode)), Span{
@@ -170,8 +172,9 @@ func (f *fold) addPhasesUntilReady() {
 	f.addPhasesUntilSolved(ready, reasonRuntime)
 }
 
-// addPhasesUntilSolved attributes the time until the argument "end" to the phase of the given problems. Several
-// problems become one unattributed phase, because no evidence separates them.
+// addPhasesUntilSolved adds the phase of the given problems. The phase ends at the boundary in the argument "end". If
+// the problems belong to several phases, the result is one phase, PhaseUnattributed, because no evidence separates
+// these phases.
 func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
@@ -194,12 +197,12 @@ func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 	}
 }
 
-// reportLag returns the longest time for which the kubelet can still report a problem that is over. The kubelet checks
-// its status every 100 ms only during its first two minutes. If the Node object was created before the boot and still
-// has the status ready, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends
-// immediately. So reportLag returns quickLag only if the Node object was created after the boot.
+// reportLag returns how long the kubelet can still report a problem after the end of the problem. The kubelet checks
+// its status every 100 ms only during its first two minutes. If the Node object was created before the boot and is
+// still ready, the kubelet's function fastStatusUpdateOnce ends immediately. In this case, the kubelet does not check
+// every 100 ms. So reportLag returns quickLag only if the Node object was created after the boot.
 func (f *fold) reportLag() time.Duration {
-	start := f.boot.At // a lower bound: the kubelet starts after the boot
+	start := f.boot.At // the earliest possible time: the kubelet starts after the boot
 	if f.kubelet.isKnown {
 		start = f.kubelet.earliest
 	}
@@ -209,7 +212,7 @@ func (f *fold) reportLag() time.Duration {
 	return slowLag
 }
 
-// changeTo returns the boundary at which the Node object changed to the state with the given index.
+// changeTo returns when the Node object changed to the state with the given index.
 func (f *fold) changeTo(index int) known {
 	arrived, from := f.states[index].arrivedAt, f.boot.At
 	for _, s := range f.states[:index] { // at s.sureAt, the Node object was still in the state s

@@ -10,20 +10,20 @@ import (
 type heldTaint struct {
 	Taint
 	row     taintRow
-	known   bool  // true if the taint certainly is a start-up taint, even before its removal: see taintRowOf
+	known   bool  // true if the taint is certainly a start-up taint: see taintRowOf
 	since   int   // index of the first state with the taint
 	removed known // removal of the taint; unknown while the taint exists
 }
 
-// heldTaints returns the start-up taints that the agent saw: the taints that a component of taintTable removes, and
-// other taints that were removed. Before its removal, a taint that no component of taintTable removes does not count as
-// a start-up taint: the taint can be, for example, a cordon, or reserve the node for special workloads.
+// heldTaints returns the start-up taints that the agent saw. If taintRowOf shows that a taint is certainly a start-up
+// taint, heldTaints includes it at once. Any other taint counts as a start-up taint only after its removal. Before its
+// removal, such a taint can be, for example, a cordon, or reserve the node for special workloads.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
 		for n, t := range s.taints {
 			if i > 0 && f.states[i-1].hasTaint(t.Key) || (state{taints: s.taints[:n]}).hasTaint(t.Key) {
-				continue // an earlier state, or an earlier taint of this state, has the same key
+				continue // the previous state, or an earlier taint of this state, has the same key
 			}
 			h := heldTaint{Taint: t, since: i}
 			h.row, h.known = taintRowOf(t.Key)
@@ -48,9 +48,9 @@ func (h heldTaint) removedAt(f *fold) interval {
 	return exactly(f.now)
 }
 
-// addedAt returns the time from which the taint existed. If the first known state has the taint, and taintTable lists
-// the taint as one that cannot return, addedAt returns the registration of the node, because no component adds such a
-// taint later.
+// addedAt returns the time from which the taint existed. If taintTable says that a taint cannot return, no component
+// adds this taint after the registration of the node. So if the first known state has such a taint, addedAt returns the
+// registration.
 func (h heldTaint) addedAt(f *fold) interval {
 	switch {
 	case h.since > 0:
@@ -61,9 +61,9 @@ func (h heldTaint) addedAt(f *fold) interval {
 	return exactly(f.states[0].arrivedAt)
 }
 
-// addPhasesUntilSchedulable adds the phases from the time when the node was ready until no start-up taint kept
-// workloads away. If several taints exist at the same time, the phase belongs to the taint that is removed last,
-// because the node waits for the removal of this taint during the whole phase.
+// addPhasesUntilSchedulable adds the phases after the node was ready, until no start-up taint kept workloads away. If
+// several taints exist at the same time, the phase belongs to the taint that is removed last. The node waits for the
+// removal of this taint during the whole phase.
 func (f *fold) addPhasesUntilSchedulable() {
 	if !f.noLaterThanBinding(f.ready).isKnown {
 		return // earlier phases already cover the time until now
@@ -89,7 +89,7 @@ func (f *fold) addPhasesUntilSchedulable() {
 			f.cursor = laterOf(f.cursor, end)
 			continue
 		}
-		if !covers(h) { // no known taint covers the time until this taint was added
+		if !covers(h) { // no taint is known for the time before this taint was added
 			f.endPhaseAt(f.noLaterThanBinding(knownAs(h.addedAt(f), sourceNode)), Span{
 				Phase: PhaseUnattributed, Candidates: candidates})
 		}
@@ -114,9 +114,9 @@ const (
 	certainly
 )
 
-// firstPodTolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain
-// whether the pod was bound before the removal of the taint, a phase "unschedulable" of the pod proves that the pod did
-// not tolerate the taint.
+// firstPodTolerated reports whether the first workload pod was bound although the taint existed. It can be uncertain
+// whether the pod was bound before the removal of the taint. In this case, a phase "unschedulable" of the pod proves
+// that the pod did not tolerate the taint.
 func (f *fold) firstPodTolerated(h heldTaint) certainty {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.isKnown {
 		return no

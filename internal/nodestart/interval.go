@@ -5,12 +5,14 @@ import "time"
 // second is the resolution of timestamps in the API and of the boot time in /proc/stat.
 const second = time.Second
 
-// interval contains the true instant of a boundary. The field "at" is the estimate, which is also in the interval.
+// interval holds the earliest and the latest possible time of an instant. The field "at" is the estimated time, which
+// is between the two.
 type interval struct{ earliest, latest, at time.Time }
 
 func exactly(t time.Time) interval { return interval{t, t, t} }
 
-// truncated returns the interval of a timestamp that its writer truncated to the resolution.
+// truncated returns the interval that contains the exact time of a timestamp. The writer of the timestamp truncated it
+// to the resolution, for example to full seconds.
 func truncated(t time.Time, resolution time.Duration) interval {
 	return interval{t, t.Add(resolution), t.Add(resolution / 2)}
 }
@@ -29,12 +31,12 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// laterOf returns the interval of the later of two instants.
+// laterOf returns the interval that contains the later of two instants.
 func laterOf(a, b interval) interval {
 	return interval{later(a.earliest, b.earliest), later(a.latest, b.latest), later(a.at, b.at)}
 }
 
-// earlierOf returns the interval of the earlier of two instants.
+// earlierOf returns the interval that contains the earlier of two instants.
 func earlierOf(a, b interval) interval {
 	return interval{earlier(a.earliest, b.earliest), earlier(a.latest, b.latest), earlier(a.at, b.at)}
 }
@@ -45,8 +47,8 @@ func (i interval) withEstimateInside() interval {
 	return i
 }
 
-// notAfter applies an upper bound. If the bound contradicts the interval, the result contains both, because the reason
-// for the contradiction is unknown.
+// notAfter limits the interval to times that are not after t. If t is before the interval, notAfter extends the
+// interval to t, because the reason for this contradiction is unknown.
 func (i interval) notAfter(t time.Time) interval {
 	if t.Before(i.earliest) {
 		i.earliest = t
@@ -56,7 +58,8 @@ func (i interval) notAfter(t time.Time) interval {
 	return i.withEstimateInside()
 }
 
-// notBefore applies a lower bound, in the same way as notAfter.
+// notBefore limits the interval to times that are not before t. If t is after the interval, notBefore extends the
+// interval to t.
 func (i interval) notBefore(t time.Time) interval {
 	if t.After(i.latest) {
 		i.latest = t

@@ -19,7 +19,7 @@ type Booted struct {
 }
 
 // NodeSeen is one version of the Node object. The caller passes versions in the order of their arrival. A list can
-// return a version that the watch delivers only later.
+// return a version before the watch delivers it.
 type NodeSeen struct {
 	ArrivedAt time.Time
 	// RequestedAt is the instant just before the agent requested a list. The response shows the Node object as it was
@@ -58,7 +58,7 @@ type EventsListed struct {
 // Event is one Event of the kubelet about its node.
 type Event struct {
 	Reason string
-	At     time.Time // the time in the Event's name, on the kubelet's clock
+	At     time.Time // the creation time that the Event's name contains, on the kubelet's clock
 }
 
 // Reasons of the kubelet's Events about its node.
@@ -69,7 +69,7 @@ const (
 	ReasonNotReady = "NodeNotReady"
 )
 
-// StartUpSeen is the start-up of a pod of the node. A later observation of a pod replaces the earlier observation of
+// StartUpSeen is the start-up of a pod on the node. A later observation of a pod replaces the earlier observation of
 // the same pod.
 type StartUpSeen struct{ Timeline timeline.Timeline }
 

@@ -7,18 +7,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// taintRow describes a start-up taint: a taint that a component adds before the node can take workloads, and removes
+// taintRow describes a start-up taint. A component adds such a taint before the node can take workloads, and removes it
 // later. A key that ends in "/" stands for all keys with this prefix.
 type taintRow struct {
 	key   string
 	owner string // the component that removes the taint
-	// daemonSets lists the usual names of the DaemonSet whose pod must be ready before the owner removes the taint.
+	// daemonSets lists the usual names of one DaemonSet. Its pod must be ready before the owner removes the taint.
 	daemonSets []string
 	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
 	// the node registered.
 	recurs bool
-	// decided is true if a user or a program decides how long the taint stays. While such a taint exists, no evidence
-	// shows that the taint will be removed, so the taint does not count as a start-up taint.
+	// decided is true if a user or a program decides how long the taint stays. While such a taint exists, it does not
+	// count as a start-up taint, because it might never be removed.
 	decided bool
 }
 
@@ -41,7 +41,7 @@ var taintTable = []taintRow{
 }
 
 // taintRowOf returns the description of a taint. The second result is true if the taint is certainly a start-up taint.
-// If the second result is false, the taint is a start-up taint only if the taint is removed later.
+// If the second result is false, the taint counts as a start-up taint only after its removal.
 func taintRowOf(key string) (taintRow, bool) {
 	i := slices.IndexFunc(taintTable, func(row taintRow) bool {
 		return row.key == key || strings.HasSuffix(row.key, "/") && strings.HasPrefix(key, row.key)
@@ -71,8 +71,8 @@ var networkPairs = [][]string{
 	{"anetd", "netd"},
 }
 
-// networkPairOf returns the names of the pods' DaemonSets if networkPairs contains exactly these DaemonSets as a pair.
-// If networkPairs does not contain the pods' DaemonSets, the result is empty.
+// networkPairOf returns the names of the two DaemonSets that the pods belong to, if these two are a pair in
+// networkPairs. If the pods' DaemonSets are not such a pair, the result is empty.
 func networkPairOf(pods []timeline.Timeline) string {
 	var names []string
 	for _, t := range pods {

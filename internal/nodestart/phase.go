@@ -24,10 +24,10 @@ const (
 const (
 	CauseMachine    timeline.Cause = "machine"
 	CauseTaintOwner timeline.Cause = "taint_owner" // Span.Owner names the owner
-	CauseNone       timeline.Cause = "none"        // the node waits for work
+	CauseNone       timeline.Cause = "none"        // the node waits for a workload pod
 )
 
-// phaseRow contains the cause of a phase and its text in the verdict.
+// phaseRow contains the cause of a phase, and the text about the phase in a verdict.
 type phaseRow struct {
 	phase Phase
 	cause timeline.Cause

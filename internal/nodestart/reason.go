@@ -12,8 +12,9 @@ const (
 	reasonUnknown // the kubelet has not yet checked the runtime and the network
 )
 
-// reasonTexts lists the texts of the kubelet's problems. The kubelet joins its problems in the message of the condition
-// Ready: see ReadyCondition in pkg/kubelet/nodestatus/setters.go and pkg/kubelet/runtime.go of Kubernetes 1.36.
+// reasonTexts lists the texts with which the kubelet reports its problems. The message of the condition Ready can
+// contain several of these texts: see ReadyCondition in pkg/kubelet/nodestatus/setters.go and pkg/kubelet/runtime.go of
+// Kubernetes 1.36.
 var reasonTexts = []struct {
 	text string
 	of   reason
@@ -29,7 +30,7 @@ var reasonTexts = []struct {
 	{"missing node capacity", reasonKubelet},
 }
 
-// reasonsOf returns the problems in the message of the condition Ready.
+// reasonsOf returns the problems that a message of the condition Ready reports.
 func reasonsOf(message string) (found reason) {
 	for _, known := range reasonTexts {
 		if strings.Contains(message, known.text) {
@@ -42,7 +43,7 @@ func reasonsOf(message string) (found reason) {
 	return found
 }
 
-// phases lists the possible phases of a node that has these problems.
+// phases lists the phases in which a node with these problems can be.
 func (r reason) phases() []Phase {
 	if r&reasonUnknown != 0 {
 		return []Phase{PhaseRuntime, PhaseNetworkPlugin, PhaseKubelet}

@@ -5,7 +5,7 @@ import "slices"
 // addState adds a version of the Node object. addState sorts the states by their versions, because a list can show a
 // later version before the watch delivers the earlier versions.
 func (e *Evidence) addState(s state) {
-	i := len(e.states) - 1 // the latest state that is not newer than s
+	i := len(e.states) - 1 // index of the latest state that is not newer than s
 	if s.from > 0 {
 		for i >= 0 && e.states[i].from > s.from {
 			i--
@@ -30,7 +30,7 @@ func (e *Evidence) addState(s state) {
 	if next {
 		s.arrivedAt = earlier(s.arrivedAt, e.states[i+1].arrivedAt)
 	}
-	if i >= 0 && e.states[i].to > s.from { // e.states[i] has versions before and after s, so s splits it
+	if i >= 0 && e.states[i].to > s.from { // e.states[i] has versions before and after s: it becomes two states
 		back := e.states[i]
 		back.from, back.arrivedAt = s.from+1, back.lastAt
 		s.arrivedAt = earlier(s.arrivedAt, back.arrivedAt)

@@ -16,47 +16,51 @@ const (
 	StateGivenUp  State = "given_up" // no workload pod was ready in time; see GiveUpAfter
 )
 
-// GiveUpAfter is the time for which the agent waits for a ready workload pod.
+// GiveUpAfter is how long the agent waits until a workload pod is ready.
 const GiveUpAfter = time.Hour
 
-// Timeline describes the start-up of a node. Timeline is a value that never changes after Evidence.Timeline returns it.
+// Timeline describes the start-up of a node. A Timeline never changes after Evidence.Timeline has returned it.
 type Timeline struct {
 	Node, BootID string
 	State        State
-	// Reconstructed is true if the start-up was over before the agent saw the Node object for the first time. Without
-	// permission to read the Node object, Reconstructed is true if the start-up was over before the agent's start.
+	// Reconstructed is true if the start-up was over before the agent saw the Node object for the first time. If the
+	// agent may not read the Node object, Reconstructed is true if the start-up was over before the agent's start.
 	Reconstructed bool
 	Partial       bool // more evidence can arrive
 
 	BootedAt  time.Time
 	SettledAt time.Time // when the start-up ended; zero in StateStarting
-	// Total is the sum of the phases. TotalError is the error bound of Total: the greatest possible distance between
-	// Total and the truth.
+	// Total is the sum of the phases. TotalError is the error bound of Total: the greatest possible difference between
+	// Total and the true duration.
 	Total, TotalError time.Duration
-	Phases            []Span // from BootedAt, without gaps
+	Phases            []Span // without gaps; the first phase starts at BootedAt
 
 	Milestones []Milestone
 	NotReady   []NotReady
 	Taints     []TaintSeen
 	DaemonSets []Child
 	Workload   *Workload // nil while no workload pod is known
-	// Missing lists the facts without evidence, for example "kubelet_started".
+	// Missing lists the facts for which there is no evidence, for example "kubelet_started".
 	Missing []string
 }
 
-// missingPods is the entry of Timeline.Missing if an Evidence dropped pods because of maxPods.
+// If an Evidence dropped pods because of maxPods, Timeline.Missing contains missingPods.
 const missingPods = "pods"
 
 // Span is a phase of the start-up.
 type Span struct {
 	Phase Phase
 	Cause timeline.Cause
-	// Step is the phase of the pod, for PhaseDaemonSet and PhaseWorkload.
-	Step  timeline.Phase
-	Pod   string // namespace/name of the pod, for PhaseDaemonSet and PhaseWorkload
-	Taint string // key of the taint, for PhaseTaint and for a PhaseDaemonSet that replaces a part of PhaseTaint
-	Owner string // who removes the taint; for PhaseNetworkPlugin, the DaemonSets that install the network together
-	// Candidates lists the phases that the time can belong to, for PhaseUnattributed.
+	// If Phase is PhaseDaemonSet or PhaseWorkload, Step is the phase of the pod.
+	Step timeline.Phase
+	Pod  string // namespace/name of the pod, for PhaseDaemonSet and PhaseWorkload
+	// If Phase is PhaseTaint, Taint is the key of the taint. A PhaseDaemonSet that replaces a part of a PhaseTaint has
+	// the same Taint.
+	Taint string
+	// Owner names the component, program or user that removes the taint. If Phase is PhaseNetworkPlugin, Owner can
+	// name two DaemonSets that install the network together.
+	Owner string
+	// If Phase is PhaseUnattributed, Candidates lists the phases that the time can belong to.
 	Candidates     []Phase
 	StartAt, EndAt time.Time
 	Error          time.Duration // error bound of the duration
@@ -67,7 +71,7 @@ type Span struct {
 // Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Milestone is the interval that contains an instant of the start-up.
+// Milestone is an instant of the start-up. The true time of this instant is between Earliest and Latest.
 type Milestone struct {
 	Name                 string
 	At, Earliest, Latest time.Time
@@ -90,7 +94,7 @@ type TaintSeen struct {
 	RemovedAt, Earliest, Latest time.Time
 }
 
-// Child is the start-up of a DaemonSet's pod after the boot.
+// Child is the start-up of a DaemonSet pod that was created after the boot.
 type Child struct {
 	Namespace, Name, UID, DaemonSet string
 	State                           timeline.State

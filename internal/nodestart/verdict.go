@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// verdictParts is the maximum number of parts that a verdict names.
+	// A verdict names at most verdictParts parts of the start-up.
 	verdictParts = 3
 	// leastNamed is the shortest duration that a verdict names. A shorter duration would print as 0.0 s.
 	leastNamed = 50 * time.Millisecond
 )
 
-// Verdict describes the start-up in one sentence. The sentence contains the total, the longest parts in descending
-// order, and the error bound (±) of the total. If the first workload pod waited before the node was registered, Verdict
-// adds the text from Waited.
+// Verdict describes the start-up in one sentence. The sentence contains the total time, the longest parts in descending
+// order, and the error bound (±) of the total time. If the first workload pod waited before the node was registered,
+// Verdict adds the text from Waited.
 func (t Timeline) Verdict() string {
 	text := t.outcome()
 	if named := longest(t.Phases); named != "" {
@@ -53,7 +53,7 @@ func (t Timeline) Waited() (time.Duration, string) {
 	total := w.BoundAt.Sub(from)
 	text := fmt.Sprintf("Pod %s/%s waited %s%s until it was bound to %s", w.Namespace, w.Name, least,
 		seconds(total), cmp.Or(t.Node, "this node"))
-	if before := t.BootedAt.Sub(from); before >= second { // the error bounds of both times add up to a second
+	if before := t.BootedAt.Sub(from); before >= second { // a shorter time can be an error of the two timestamps
 		text += ", which booted " + least + seconds(before) + " after the wait began"
 	}
 	during, length := t.unusableDuring(from, w.BoundAt)
@@ -63,7 +63,7 @@ func (t Timeline) Waited() (time.Duration, string) {
 	return total, text
 }
 
-// unusableDuring returns the phases until the node could run workload pods, and their total length. Only the parts of
+// unusableDuring returns the phases before the node could run workload pods, and their total length. Only the parts of
 // the phases between the two given times count.
 func (t Timeline) unusableDuring(from, to time.Time) (spans []Span, length time.Duration) {
 	for _, s := range t.Phases {
@@ -78,7 +78,7 @@ func (t Timeline) unusableDuring(from, to time.Time) (spans []Span, length time.
 	return spans, length
 }
 
-// milestoneAt returns the estimate of a milestone, or the zero time.
+// milestoneAt returns the estimated time of a milestone. If the milestone is unknown, the result is the zero time.
 func (t Timeline) milestoneAt(name string) time.Time {
 	for _, m := range t.Milestones {
 		if m.Name == name {
@@ -88,7 +88,7 @@ func (t Timeline) milestoneAt(name string) time.Time {
 	return time.Time{}
 }
 
-// longest returns a text that lists the longest parts. All spans with the same text are one part.
+// longest returns a text that lists the longest parts. Spans with the same text count as one part.
 func longest(spans []Span) string {
 	type part struct {
 		text   string

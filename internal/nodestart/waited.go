@@ -8,10 +8,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// WaitedDuring returns a text about the time until a pod was bound to its node, and about the start-up of the node
-// during this time: see Timeline.Waited. The result is empty if the pod's binding or the node's registration is
-// unknown. The result is also empty if the pod began to wait after the node's registration, or if the pod was bound
-// before the machine's boot.
+// WaitedDuring describes how long a pod waited until it was bound to its node, and how the node started during this
+// time: see Timeline.Waited. The result is empty if the pod's binding or the node's registration is unknown. The result
+// is also empty if the pod began to wait after the node's registration, or if the pod was bound before the machine
+// booted.
 func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 	w := Workload{Namespace: pod.Namespace, Name: pod.Name, CreatedAt: pod.CreatedAt.Time}
 	for _, m := range pod.Milestones {
@@ -19,7 +19,7 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 			w.BoundAt = m.Latest.Time
 		}
 	}
-	bound := w.BoundAt // becomes the estimate: the end of the last phase before the binding
+	bound := w.BoundAt // the loop sets the estimated time of the binding: the end of the last phase before it
 	for _, p := range pod.Phases {
 		if mayBe(p.Phase, p.MergedWith, timeline.PhaseSchedulingGate) {
 			w.UngatedBy, bound = p.EndAt.Time, p.EndAt.Time
@@ -62,8 +62,8 @@ func mayBeForScheduler(p api.PhaseRecord) bool {
 		mayBe(p.Phase, p.MergedWith, timeline.PhaseScheduling)
 }
 
-// mayBe reports whether the time of a pod's phase can belong to the wanted phase. The argument "merged" holds the
-// phases that the evidence could not separate.
+// mayBe reports whether the time of a pod's phase can belong to the wanted phase. The evidence could not separate the
+// phase p from the phases in the argument "merged".
 func mayBe(p timeline.Phase, merged []timeline.Phase, wanted timeline.Phase) bool {
 	return p == wanted || slices.Contains(merged, wanted)
 }

@@ -48,7 +48,7 @@ const (
 	keyReason       = "podlapse.reason"
 	keyGrace        = "podlapse.grace_seconds"
 	keyGraceUsed    = "podlapse.grace_used_seconds"
-	keyHow          = "podlapse.how" // the way in which the container's run ended
+	keyHow          = "podlapse.how" // how the run of the container ended
 	keyExitCode     = "podlapse.exit_code"
 	keySignal       = "podlapse.signal"
 )
@@ -60,10 +60,10 @@ const (
 	keyTaintOwner    = "podlapse.taint.owner"
 	keyCandidates    = "podlapse.candidates"
 	keyCritical      = "podlapse.critical"      // true if the node waited for the pod
-	keyReconstructed = "podlapse.reconstructed" // true if the start-up was over before the agent started
+	keyReconstructed = "podlapse.reconstructed" // true if the start-up was over before the agent saw the Node object
 )
 
-// The node's pressure during a phase, as a fraction of the phase's duration (0 to 1).
+// The share of a phase (0 to 1) in which tasks on the node waited for the CPU, for I/O or for memory.
 const (
 	keyCPUPressure    = "podlapse.pressure.cpu"
 	keyIOPressure     = "podlapse.pressure.io"
@@ -93,8 +93,8 @@ const (
 	kindNodePod     = "node_pod"
 )
 
-// podOf returns the attributes that identify the pod. Every span in the trace of a pod has the attributes that podOf
-// returns, so that users can search for a pod's spans.
+// podOf returns the attributes that identify the pod. Every span in a pod's trace has these attributes, so that users
+// can search for the spans of a pod.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return withoutEmpty(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),
@@ -104,7 +104,7 @@ func podOf(t timeline.Timeline) []attribute.KeyValue {
 	)
 }
 
-// containerOf returns the name of a container, or the reference of an image volume.
+// containerOf returns the attribute for the name of a container, or for the reference of an image volume.
 func containerOf(name string) attribute.KeyValue {
 	if ref, ok := strings.CutPrefix(name, timeline.ImageName("")); ok {
 		return text(keyImage, ref)

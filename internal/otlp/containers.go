@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// containerLife holds the times of one container from a timeline's milestones.
+// containerLife holds the times of one container. The times come from the milestones of a timeline.
 type containerLife struct {
 	name           string
-	begun          time.Time // creation of the first run's container or, if unknown, the start of this run
+	begun          time.Time // earliest known creation or start of the container
 	ready          time.Time // latest time at which a run became ready; zero if no run became ready
 	finished       time.Time // end of the latest run that ended
 	runs           int       // number of the latest run, from 0
@@ -20,8 +20,8 @@ type containerLife struct {
 }
 
 // containersOf returns a span for each created container. The span starts with the container's creation and ends when
-// the container is ready. If the container never became ready but ended, like an init container, the span ends when the
-// latest run ends. If the container neither became ready nor ended, the span ends when the start-up ends.
+// the container is ready. If the container was never ready, for example an init container, the span ends when the
+// latest run ends. If the latest run has not ended either, the span ends when the start-up ends.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Milestones) {

@@ -6,9 +6,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// decodeTraces decodes the trace IDs of exemplars. OpenTelemetry's Prometheus bridge copies the hexadecimal text of a
-// label into the trace ID, but OTLP requires the decoded bytes. Collectors refuse the whole request if a trace ID has
-// the wrong length.
+// decodeTraces decodes the trace IDs of exemplars. OpenTelemetry's Prometheus bridge takes the trace ID from a label
+// and keeps the hexadecimal text. OTLP requires the decoded bytes. Collectors refuse the whole request if a trace ID
+// has the wrong length.
 func decodeTraces(all metricdata.ResourceMetrics) {
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

@@ -17,8 +17,9 @@ func traceID(name string) (id trace.TraceID) {
 	return id
 }
 
-// spanID derives the ID of a span from its trace, its start-up and its key. Pods with the same parent share one trace,
-// so only the start-up distinguishes their spans.
+// spanID derives the ID of a span from three values: the ID of the trace, the ID of the start-up, and the key of the
+// span. If pods have the same parent span, they share one trace. In a shared trace, the ID of the start-up
+// distinguishes the spans of different pods.
 func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	sum := sha256.Sum256([]byte("podlapse span " + of.String() + " " + startup + " " + key))
 	copy(id[:], sum[:])
@@ -28,7 +29,7 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	return id
 }
 
-// naming holds the names that determine the IDs of the next span.
+// naming holds the values from which generator derives the IDs of the next span.
 type naming struct {
 	own          trace.TraceID // ID of the trace; used only if the root span has no parent
 	startup, key string

@@ -25,7 +25,8 @@ const (
 	nodeStartUp
 )
 
-// addsToTrace reports whether the root span of the item's trace belongs to an earlier item.
+// addsToTrace returns true if the item does not contain the root span of its trace. The root span then belongs to the
+// item of the pod's start-up.
 func (i item) addsToTrace() bool { return i.kind == termination || i.kind == postStartup }
 
 // ids returns the ID of the item's trace and the ID of the start-up. The SDK uses the trace ID only if the root span

@@ -29,8 +29,9 @@ type MetricsConfig struct {
 	Logger     *zap.Logger
 }
 
-// Metrics sends the metrics of /metrics at an interval. Counters and histograms count from the start of the agent, so
-// the request after a failed request contains all counts, and no queue is necessary.
+// Metrics sends the metrics of /metrics to the collector at a fixed interval. Counters and histograms count from the
+// start of the agent. If a request fails, the next request contains all counts of the failed request. So Metrics needs
+// no queue.
 //
 // Metrics does not use the SDK's periodic reader, because that reader reports failures only to a global handler.
 type Metrics struct {
@@ -44,7 +45,7 @@ type Metrics struct {
 }
 
 // NewMetrics creates a Metrics. A new Metrics connects to the collector only at the end of the first interval.
-// NewMetrics panics if its metric is already registered.
+// NewMetrics panics if the metric podlapse_otlp_metrics_failures_total is already registered.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -70,8 +71,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 }
 
 // Run sends the metrics at each interval until ctx is done. After ctx is done, Run sends the metrics one last time,
-// which takes less than a second. An unreachable collector is not an error: Run reports the failure to the health
-// board. The caller can call Run only once.
+// which takes less than a second. If the collector is unreachable, Run returns no error, but reports the failure to the
+// health board. The caller can call Run only once.
 func (m *Metrics) Run(ctx context.Context) error {
 	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))

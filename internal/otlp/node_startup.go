@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// nodeStartUpID identifies a node's start-up: the node and the boot ID of its machine. The name of the node is part of
-// the ID, because several nodes can run on one machine, for example with kind. Without a boot ID, the boot time takes
-// its place.
+// nodeStartUpID returns the ID of a node's start-up. The ID consists of the node's name and the boot ID of the machine.
+// The node's name is necessary, because several nodes can run on one machine, for example with kind. If the boot ID is
+// unknown, the ID contains the boot time instead.
 func nodeStartUpID(r api.NodeStartUpRecord) string {
 	return r.Node + "/" + cmp.Or(r.ID, strconv.FormatInt(r.BootedAt.Unix(), 10))
 }
@@ -33,8 +33,8 @@ func nodeStartUpOf(r api.NodeStartUpRecord) []span {
 	return limitSpans(spans)
 }
 
-// nodeRootOf returns the span of the whole start-up, from the boot until the end of the last phase. The span events are
-// the messages of the node's conditions that say why the node was not ready.
+// nodeRootOf returns the span of the whole start-up, from the boot until the end of the last phase. Each span event is
+// a message of a Node condition. The message says why the node was not ready.
 func nodeRootOf(r api.NodeStartUpRecord) span {
 	attributes := append(nodeAttributes(r),
 		attribute.String(keyKind, kindNodeStartup),
@@ -64,8 +64,9 @@ func nodeRootOf(r api.NodeStartUpRecord) span {
 // endOf returns the end of the start-up, which is also the end of the last phase.
 func endOf(r api.NodeStartUpRecord) time.Time { return r.BootedAt.Add(r.Total.Duration()) }
 
-// nodePhasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up. If a
-// phase consists of the steps of a pod, the phase is one span, and the steps are the children of this span.
+// nodePhasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up. If the
+// node waits for a pod, the phase can have steps. The steps are the phases of the pod's start-up. A phase with steps is
+// one span, and the steps are the children of this span.
 func nodePhasesOf(r api.NodeStartUpRecord) []span {
 	var spans []span
 	times := map[string]int{}
@@ -75,7 +76,8 @@ func nodePhasesOf(r api.NodeStartUpRecord) []span {
 			n++
 		}
 		key := strings.Join([]string{kindNodePhase, first.Phase, first.Pod, first.Taint}, "/")
-		if times[key]++; times[key] > 1 { // make the key unique, because the steps' keys begin with this key
+		if times[key]++; times[key] > 1 {
+			// A phase can repeat. Each phase needs a unique key, because the keys of its steps begin with this key.
 			key += "/" + strconv.Itoa(times[key])
 		}
 		spans = append(spans, nodePhaseOf(r, rest[:n], key)...)
@@ -84,7 +86,7 @@ func nodePhasesOf(r api.NodeStartUpRecord) []span {
 	return spans
 }
 
-// isSamePod reports whether the record b is a step with the same pod, phase, taint and owner as the record a.
+// isSamePod returns true if the record b is a step, and if a and b have the same pod, phase, taint and owner.
 func isSamePod(a, b api.NodePhaseRecord) bool {
 	return b.Step != "" && a.Phase == b.Phase && a.Pod == b.Pod && a.Taint == b.Taint && a.Owner == b.Owner
 }
@@ -113,11 +115,11 @@ func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key strin
 	return spans
 }
 
-// nodeSpanOf returns a phase or a step as a span without a key. The span of a phase has the name of the node's phase,
-// and the span of a step has the name of the pod's phase.
+// nodeSpanOf returns the span of a phase or of a step. The caller sets the key and the parent of the span. The span has
+// the name of the phase. For a step, this is the phase of the pod's start-up.
 func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) span {
 	taintOwner := p.Owner
-	if p.Taint == "" { // the owner is not the owner of a taint
+	if p.Taint == "" { // p.Owner then lists DaemonSets that install the network
 		taintOwner = ""
 	}
 	attributes := append(nodeAttributes(r),
@@ -175,7 +177,8 @@ func nodeAttributes(r api.NodeStartUpRecord) []attribute.KeyValue {
 	return withoutEmpty(text(string(semconv.K8SNodeNameKey), r.Node))
 }
 
-// podNamed returns the attributes that identify a pod in the record of a node's start-up.
+// podNamed returns the attributes that identify a pod. The pod's UID and DaemonSet come from the record r of a node's
+// start-up.
 func podNamed(r api.NodeStartUpRecord, namespace, name string) []attribute.KeyValue {
 	uid, daemonSet := "", ""
 	for _, c := range r.DaemonSets {

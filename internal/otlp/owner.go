@@ -45,9 +45,9 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 // rolloutOf returns the span context of a rollout. All pods of the same version of an owner share the span context of
 // their rollout. By default, the trace of each pod links to the span context of its rollout, and the agent sends no
 // span for the rollout itself. With --rollout-traces, the agent also sends the span of the rollout. The span of the
-// rollout is the parent of each pod's root span, unless an annotation of the pod contains another parent. rolloutOf
-// returns an invalid span context for pods without an owner and for static pods. The static pods of a node are not a
-// rollout, although their mirror pods have the same owner: the node (kubelet: pod/mirror_client.go, CreateMirrorPod).
+// rollout is then the parent of each pod's root span, unless an annotation of the pod contains another parent. For pods
+// without an owner and for static pods, rolloutOf returns an invalid span context. The owner of all mirror pods on a
+// node is the node (kubelet: pod/mirror_client.go, CreateMirrorPod). But the static pods of a node are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
@@ -60,9 +60,9 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
-// rolloutSpanOf returns the parent span of the pods of a rollout, for --rollout-traces. The span has the times of the
-// first start-up that this agent saw in the rollout. Agents on other nodes send a span with the same ID, but with other
-// times.
+// rolloutSpanOf returns the span of a rollout. With --rollout-traces, this span is the parent of the pods' root spans.
+// The span has the times of the first start-up that this agent saw in the rollout. Agents on other nodes send a span
+// with the same ID, but with other times.
 func rolloutSpanOf(t timeline.Timeline) span {
 	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace))

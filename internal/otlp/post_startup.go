@@ -20,7 +20,7 @@ func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 	return []span{eventSpan(t, *event.Event)}
 }
 
-// runOf returns the span of a container's run, with the kubelet's times of its start and end. If the run started
+// runOf returns the span of a container's run. The start and end of the span come from the kubelet. If the run started
 // before the start-up ended, the span overlaps the root span of the start-up.
 func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	attributes := append(podOf(t),
@@ -47,8 +47,8 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	return made
 }
 
-// eventSpan returns a kubelet Event as a span without duration. The agent cannot use a span event, because it has
-// already sent the parent span.
+// eventSpan returns a kubelet Event as a span without duration. When the Event arrives, the agent has already sent the
+// root span. So the agent cannot add the Event to the root span as a span event.
 func eventSpan(t timeline.Timeline, message timeline.EventMessage) span {
 	return span{
 		key: strings.Join([]string{kindEvent, message.Container, message.Reason,

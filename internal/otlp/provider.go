@@ -37,8 +37,8 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 	return made, nil
 }
 
-// tracer creates the spans of timelines with the SDK. The OTEL_* variables set the sampler and the limits. tracer
-// is not safe for concurrent use.
+// tracer creates the spans of timelines with the SDK. The SDK reads its sampler and its limits from the OTEL_*
+// variables. tracer is not safe for concurrent use.
 type tracer struct {
 	trace.Tracer
 	ended    *endedSpans
@@ -93,7 +93,8 @@ func startUpTraceID(t timeline.Timeline) trace.TraceID { return traceID("podlaps
 // spansOf creates the spans that an item adds to its trace, parents first. The result "bytes" is the approximate size
 // of the spans in a request. If the sampler drops the trace, the list of spans is empty.
 func (t *tracer) spansOf(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
-	of := i.Timeline // empty for the start-up of the node, whose root span has no parent and no link
+	// For the start-up of the node, the timeline is empty, so the root span has no parent and no link.
+	of := i.Timeline
 	own, id := i.ids()
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)

@@ -36,7 +36,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 		text(keyOutcome, string(p.Outcome)),
 		attribute.Int(keyAttempt, p.Attempt),
 	)
-	if p.Container != timeline.ImageName(p.Image) { // an image volume has no container
+	if p.Container != timeline.ImageName(p.Image) { // not an image volume, which has no container
 		attributes = append(attributes, containerOf(p.Container))
 	}
 	attributes = append(attributes, imageOf(p.Image)...)
@@ -115,8 +115,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf returns the attributes of a pull's wait in the node's queue: the blocking pull of another pod, and the
-// number of pulls ahead.
+// blockerOf returns attributes for the span that shows a pull's wait in the node's queue. The attributes contain the
+// other pod's pull that blocked this pull, and the number of pulls that were ahead in the queue.
 func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
 	if p.Ahead > 0 {
 		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))

@@ -17,9 +17,8 @@ import (
 )
 
 // sendWithRetries calls the function "try". If no collector listened or the connection broke, sendWithRetries repeats
-// the call until the timeout. The retries are necessary, because the exporters themselves retry only if the collector
-// responds that it temporarily cannot accept data. Repeated sends are harmless: spans have the IDs of the start-up, and
-// metrics count from the start of the agent.
+// the call until the timeout. These retries are necessary, because the HTTP exporters do not retry in these two cases.
+// A repeated send does no harm, because a repeated span has the same ID, and metrics count from the start of the agent.
 func sendWithRetries(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -63,8 +62,8 @@ func isRefused(err error) bool {
 }
 
 // warningOf returns the warning of a collector that accepted all data. A warning is a partial success that rejects no
-// items. If err also contains another error, warningOf returns false. The warning can contain any text. Therefore,
-// warningOf reads the number of rejected items only at the end of the message, where the number has a fixed position.
+// items. If err also contains another error, warningOf returns false. The message ends with the number of rejected
+// items. warningOf reads the number only at the end, because the warning before the number can contain any text.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {

@@ -34,8 +34,8 @@ func (r *sentRollouts) isNew(id trace.TraceID) bool {
 	return true
 }
 
-// forget forgets the rollouts whose spans the collector did not accept. With the next start-up of the rollout, the
-// agent sends the span again.
+// forget forgets the rollouts whose spans the collector did not accept. The agent sends these spans again when it sends
+// the next start-up of the rollout.
 func (r *sentRollouts) forget(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return

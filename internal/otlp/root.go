@@ -40,8 +40,8 @@ func rootOf(t timeline.Timeline) span {
 	return root
 }
 
-// failureOf returns the reason why a start-up failed or was given up, as a word and as a text. If the start-up did
-// not fail and was not given up, both results are empty.
+// failureOf returns the reason why a start-up failed, or why the agent gave up on a start-up. The result "kind" is the
+// reason as one word, and "why" is the reason as a text. For all other start-ups, both results are empty.
 func failureOf(t timeline.Timeline) (kind, why string) {
 	switch t.State {
 	case timeline.StateFailed:
@@ -58,8 +58,8 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 	return kind, why
 }
 
-// messageEvents returns the kubelet's Events as span events. The attributes of the span events have the names of a
-// Kubernetes Event's fields.
+// messageEvents returns the kubelet's Events as span events. The attributes of a span event are the reason, the message
+// and the container of the Event.
 func messageEvents(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.EventMessage))
 	for _, s := range t.EventMessage {

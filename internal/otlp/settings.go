@@ -22,7 +22,7 @@ const (
 	defaultInterval = time.Minute
 )
 
-// Settings holds the values of the OTEL_* variables. The zero Settings disable all signals.
+// Settings holds the values of the OTEL_* variables. The zero value of Settings disables traces and metrics.
 //
 // The SDK and its exporters read their variables themselves and silently ignore invalid values. So FromEnvironment
 // checks the important variables before the SDK reads them. Settings contains only the values that the agent needs, and
@@ -38,7 +38,7 @@ type Settings struct {
 // Signal configures the export of traces or of metrics.
 type Signal struct {
 	On       bool
-	Endpoint string // from the environment variables; used only in messages to users
+	Endpoint string // endpoint from the environment variables; used only in messages to users
 	Protocol string // protocol of the endpoint: http/protobuf or grpc
 	// Timeout is the time limit for one batch, including all retries.
 	Timeout time.Duration
@@ -53,7 +53,7 @@ func FromEnvironment(getenv func(string) string) (Settings, error) {
 	}
 	settings := Settings{
 		Traces:   e.signal("TRACES", "otlp", "none"),
-		Metrics:  e.signal("METRICS", "otlp", "none", "prometheus"), // the agent always serves Prometheus metrics
+		Metrics:  e.signal("METRICS", "otlp", "none", "prometheus"), // "prometheus" is valid, because /metrics exists
 		Interval: defaultInterval,
 	}
 	if settings.Traces.On || settings.Metrics.On {

@@ -21,11 +21,11 @@ const (
 // rootKey is the key of the root span.
 const rootKey = ""
 
-// span is one span of a timeline before it has IDs.
+// span describes one span of a trace. The type "tracer" later creates the SDK's span with its IDs.
 type span struct {
 	key        string // unique within the start-up, and the same if the agent reports the start-up again
 	parent     string // key of the parent span, which precedes this span in the list
-	name       string // result of validText, like all texts below
+	name       string // this text and all texts below are results of validText
 	start, end time.Time
 	attributes []attribute.KeyValue
 	events     []event

@@ -11,8 +11,8 @@ import (
 )
 
 // endKey is the key of the span that covers a pod's whole termination. The span with this key is the parent of all
-// other spans of the termination, and a child of the start-up's root span. An earlier item contains the start-up's root
-// span.
+// other spans of the termination, and a child of the start-up's root span. terminationOf does not return the root span,
+// because the root span belongs to the start-up.
 const endKey = "termination/"
 
 // terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
-	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even if
-	// all start-ups complete at the same time. While the pods of the queued start-ups still exist, a full queue takes
-	// only 1 MiB, because package reconcile shares its timelines with the queue. If all pods of the queued start-ups
-	// are deleted, only the queue holds the timelines, and a full queue takes about 5 MiB.
+	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. The state file has the
+	// same maximum number of start-ups. So after a restart, the queue has room for all start-ups, even if all start-ups
+	// complete at the same time. While the pods of the queued start-ups exist, package reconcile shares its timelines
+	// with the queue. A full queue then takes only 1 MiB. If all these pods are deleted, only the queue holds the
+	// timelines. A full queue then takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
@@ -29,7 +29,7 @@ const (
 	batchBytes = 2 << 20
 	// flush is the time limit for sending queued start-ups after the context of Run is done.
 	flush = 800 * time.Millisecond
-	// closeTimeout is the time limit for the shutdown of an exporter without requests in progress.
+	// closeTimeout is the time limit for the shutdown of an exporter. At the shutdown, no requests are in progress.
 	closeTimeout = 50 * time.Millisecond
 )
 
@@ -47,16 +47,16 @@ type TracesConfig struct {
 	//   - the sampler dropped the trace
 	//   - the start-up was dropped, and the agent was not stopping
 	//
-	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
-	// traces. Done is called only for start-ups of pods. Done must not block. Offer and Run call Done.
+	// If Traces drops a start-up while the agent is stopping, Traces does not call Done. The next agent on this node
+	// can then send the trace. Done is called only for start-ups of pods. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
 	// Stopping returns true if the agent must stop. Stopping can return true before the context of Run is done.
 	// Stopping must be safe to call from any goroutine.
 	Stopping func() bool
 }
 
-// Traces sends a trace of each settled start-up. If the collector does not accept a trace in time, Traces drops the
-// trace and counts one drop per start-up.
+// Traces sends a trace of each settled start-up. If the collector does not accept a batch in time, Traces drops the
+// batch and counts each item of the batch as dropped.
 type Traces struct {
 	config   TracesConfig
 	queue    *sink.Queue[item]
@@ -113,24 +113,24 @@ func (s *Traces) Offer(t timeline.Timeline) {
 // OfferTermination queues a completed Timeline.Termination. If the queue is full, OfferTermination drops the
 // termination and counts the drop.
 func (s *Traces) OfferTermination(t timeline.Timeline) {
-	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // the queue counts a drop
+	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // the queue itself counts dropped items
 }
 
 // OfferPostStartup queues an event that occurred after a pod's start-up. If the queue is full, OfferPostStartup drops
 // the event and counts the drop.
 func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartup) {
-	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
+	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue itself counts dropped items
 }
 
 // OfferNodeStartUp queues the completed start-up of the node. If the queue is full, OfferNodeStartUp drops the start-up
 // and counts the drop.
 func (s *Traces) OfferNodeStartUp(r api.NodeStartUpRecord) {
-	_ = s.queue.Offer(item{kind: nodeStartUp, node: &r}) // the queue counts a drop
+	_ = s.queue.Offer(item{kind: nodeStartUp, node: &r}) // the queue itself counts dropped items
 }
 
 // Run sends start-ups until ctx is done. When ctx is done, Run still tries to send the queued start-ups, but returns
-// within a second. An unreachable collector is not an error: Run reports the failure to the health board. The caller
-// can call Run only once.
+// within a second. If the collector is unreachable, Run returns no error, but reports the failure to the health board.
+// The caller can call Run only once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx

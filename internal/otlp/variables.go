@@ -21,8 +21,8 @@ type variable struct {
 	check func(string) error
 }
 
-// exporterVariables are the variables of an exporter. The full name of each variable starts with OTEL_EXPORTER_OTLP_,
-// followed by the signal if the variable applies to one signal.
+// exporterVariables are the variables of an exporter, without their prefix. The prefix is OTEL_EXPORTER_OTLP_ for all
+// signals. The prefix for one signal also contains the signal, for example OTEL_EXPORTER_OTLP_TRACES_.
 var exporterVariables = []variable{
 	{"ENDPOINT", isEndpoint},
 	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},
@@ -45,8 +45,8 @@ var traceVariables = []variable{
 	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
 }
 
-// The variable that selects the format of histograms, and the possible values of this variable. By default, histograms
-// have explicit buckets.
+// histogramAggregation is the variable that selects the format of histograms. The other two constants are its possible
+// values. By default, histograms have explicit buckets.
 const (
 	histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
 	bucketHistogram      = "explicit_bucket_histogram"
@@ -66,7 +66,7 @@ var metricVariables = []variable{
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
 // isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
-// errors do not contain the value, because it can contain credentials.
+// errors do not contain the endpoint, because an endpoint can contain credentials.
 func isEndpoint(value string) error {
 	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put credentials in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
@@ -89,7 +89,8 @@ func isEndpoint(value string) error {
 	return nil
 }
 
-// isTarget checks whether gRPC can use an endpoint that isEndpoint accepts. With gRPC, an endpoint has no path.
+// isTarget checks an endpoint for gRPC, which does not support a path. isTarget accepts all endpoints that isEndpoint
+// rejects, because isEndpoint already reports their problems.
 func isTarget(value string) error {
 	if isEndpoint(value) != nil {
 		return nil
@@ -135,9 +136,9 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain a header that
-// the transport sets. The transport would silently ignore such a header, or the header would contradict the request
-// (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
+// isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain such a header.
+// The transport would silently ignore the header, or the header would contradict the request. Sources: net/http,
+// reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader.
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",
@@ -149,8 +150,8 @@ func isTransports(header string) bool {
 	}
 }
 
-// isMetadata checks headers for gRPC. gRPC forbids some characters that HTTP allows, and gRPC sets the user agent
-// itself (github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata).
+// isMetadata checks headers for gRPC. gRPC forbids some characters that HTTP allows. gRPC sets the header User-Agent
+// itself. Source: github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, Custom-Metadata.
 func isMetadata(value string) error {
 	return isList(value,
 		func(name string) bool {
@@ -217,9 +218,10 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey records problems with a client's certificate and key. The exporters read the certificate and the key
-// together: from the signal's variables or, if these are not set, from the general variables. The exporters silently
-// ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
+// checkClientKey records problems with the client certificate and its key. The exporters read the certificate and the
+// key as a pair. They read the pair from the signal's variables. If these variables are not set, they read the pair
+// from the general variables. The exporters silently ignore a certificate without a key (SDK, internal/envconfig,
+// WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"
@@ -240,11 +242,11 @@ func (e *environment) checkClientKey(signal string) {
 	}
 }
 
-// checkInsecure records a contradiction between the variable INSECURE of a signal and the scheme of the signal's
-// endpoint. The specification defines INSECURE only for endpoints without a scheme, and the exporters cannot use such
-// endpoints. If the endpoint has a scheme and INSECURE is set, the exporters ignore the scheme. If INSECURE
-// contradicted the scheme, the exporters would send traces and credentials unencrypted to an https:// endpoint, or use
-// TLS with a server that does not support TLS.
+// checkInsecure records a problem if the variable INSECURE of a signal contradicts the scheme of the signal's endpoint.
+// The specification defines INSECURE only for endpoints without a scheme, and the exporters cannot use such endpoints.
+// If the endpoint has a scheme and INSECURE is set, the exporters ignore the scheme. With INSECURE=true and https://,
+// the exporters would send data and credentials unencrypted. With INSECURE=false and http://, the exporters would use
+// TLS, although the server does not support TLS.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.lookUp(signal, "ENDPOINT")
 	name, insecure := e.lookUp(signal, "INSECURE")

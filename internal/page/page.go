@@ -1,6 +1,6 @@
 // Package page holds the web page that shows a node's start-ups. The page consists of the files in assets/ and needs no
-// build step. Package web serves the files of the page. The page loads all its data from the read API, with addresses
-// relative to the page's address.
+// build step. Package web serves the files of the page. The page loads all its data from the read API. The addresses of
+// its requests are relative to the page's address.
 package page
 
 import (
@@ -47,7 +47,7 @@ type File struct {
 // Page holds all files of the page.
 type Page struct {
 	// Version is a hash of all files. The address of each file except Index contains Version. Therefore, a browser can
-	// cache each file except Index forever, and never combines the files of different agent versions.
+	// cache these files forever. A browser never combines the files of different agent versions.
 	Version string
 	Index   File
 

@@ -19,18 +19,18 @@ func Of(address string) netip.Prefix {
 	if ip.Is4() {
 		bits = 32
 	}
-	prefix, _ := ip.Prefix(bits) // fails only for an invalid length
+	prefix, _ := ip.Prefix(bits) // fails only if the number of bits is invalid
 	return prefix
 }
 
-// Latest holds a value for each of the latest peers. Latest is safe for concurrent use.
+// Latest holds one value for each of the most recently used peers. Latest is safe for concurrent use.
 type Latest[V any] struct {
 	most  int
 	start func() V
 
 	mu    sync.Mutex
 	known map[netip.Prefix]*list.Element
-	order *list.List // list of remembered[V], latest first
+	order *list.List // list of remembered[V], most recently used first
 }
 
 type remembered[V any] struct {

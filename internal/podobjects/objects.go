@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects is a cache of the pod objects that the watch delivered, without fields that can contain secrets. The cache
-// encodes each object in protobuf and compresses the result. The cache decompresses an object on request. The cache is
-// safe for concurrent use, and implements podwatch.Keeper.
+// Objects is a cache of the pod objects from the watch. First, the function redactedCopy removes or hides the fields
+// that can contain secrets. The cache encodes each object in protobuf and compresses the result. The cache decompresses
+// an object on request. The cache is safe for concurrent use, and implements podwatch.Keeper.
 type Objects struct {
 	now func() time.Time
 
@@ -26,8 +26,8 @@ type Objects struct {
 	receivedAt time.Time // time at which the API server last sent any data
 	connected  bool
 
-	// verifiedAt is the time of the latest comparison that confirmed or repaired the objects. verifiedAt is zero
-	// before the first comparison.
+	// verifiedAt is the start time of the latest complete comparison of the objects with a list from the API server.
+	// verifiedAt is zero before the first complete comparison.
 	verifiedAt time.Time
 }
 
@@ -117,7 +117,7 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// cacheState describes the age of the objects.
+// cacheState describes how current the cached objects are.
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`

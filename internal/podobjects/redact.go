@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/internal/redact"
 )
 
-// lastApplied is the annotation in which kubectl stores the object from the user, including secrets.
+// lastApplied is an annotation. The command `kubectl apply` stores the user's whole object in it, including secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // redactedCopy copies a pod without the fields in which people sometimes put secrets. References to Secrets stay,
@@ -35,7 +35,7 @@ func redactedCopy(pod *corev1.Pod) *corev1.Pod {
 	}
 	for i := range pod.Spec.Volumes {
 		if git := pod.Spec.Volumes[i].GitRepo; git != nil {
-			hide(&git.Repository) // a URL or another argument of git can contain a password
+			hide(&git.Repository) // this argument of git can contain a password, for example in a URL
 		}
 		if image := pod.Spec.Volumes[i].Image; image != nil {
 			hideWithin(&image.Reference)
@@ -65,7 +65,8 @@ func redactedCopy(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// ofKubernetes reports whether an annotation belongs to Kubernetes, whose domains are kubernetes.io and k8s.io.
+// ofKubernetes reports whether an annotation belongs to Kubernetes. The key of such an annotation starts with the
+// domain kubernetes.io or k8s.io, or with a subdomain.
 func ofKubernetes(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	for _, own := range []string{"kubernetes.io", "k8s.io"} {
@@ -113,8 +114,8 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 	}
 }
 
-// redactState removes the termination message, which the container itself wrote (terminationMessagePath).
-// redactState also removes credentials from the message of a waiting container.
+// redactState replaces the termination message with redact.Marker, because the container itself writes this message
+// (terminationMessagePath). redactState also removes credentials from the message of a waiting container.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
 		hide(&s.Terminated.Message)

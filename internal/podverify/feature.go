@@ -9,13 +9,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// part is the health board's name for the comparison of the watched pods with a list.
+// part is the name under which the agent reports the health of the comparisons.
 const part = "pod_cache"
 
 // off is the value of --verify-interval that disables comparisons.
 const off = "off"
 
-// Bounds of --verify-interval. The interval has a minimum, because a list costs the API server more than a quiet watch.
+// Bounds of --verify-interval. The interval has a minimum, because a list costs the API server more than an idle watch.
 const (
 	minInterval = 10 * time.Second
 	maxInterval = 24 * time.Hour
@@ -47,7 +47,7 @@ func Feature() feature.Feature {
 	}
 }
 
-// parseInterval returns zero if the value disables comparisons.
+// parseInterval parses the value of --verify-interval. If the value is "off", the result is zero.
 func parseInterval(value string) (time.Duration, error) {
 	if value == off {
 		return 0, nil

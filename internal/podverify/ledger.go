@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxTombstones is the maximum number of tombstones. A tombstone is an entry for a deleted pod. The Verifier adds a
-// tombstone if a list shows the deletion before the watch does. The entry exists until the watch also reports the
-// deletion.
+// maxTombstones is the maximum number of tombstones. A tombstone is an entry for a deleted pod. If two lists show the
+// deletion before the watch reports it, the Verifier adds a tombstone. If the watch then reports the deletion, the
+// agent removes the tombstone. If there are too many tombstones, the Verifier removes the oldest one.
 const maxTombstones = 256
 
-// ledger records the version of each pod in the store. The Verifier uses the versions to compare the store with a list.
-// The pod watch uses the versions to ignore an event if the store already contains a newer version of the pod.
+// ledger records the resource version of each pod in the store of watched pods. The Verifier uses these versions to
+// compare the store with a list. The pod watch uses them to detect events that are older than the pod in the store.
+// The pod watch ignores such events.
 type ledger struct {
 	versions   map[string]string // resource versions of the pods in the store, by UID
 	tombstones []string          // UIDs of pods with a tombstone, oldest first
@@ -26,7 +27,7 @@ func (l *ledger) Older(uid, version string) bool {
 // NewerThan reports whether the known version of a pod is newer than the version of a list.
 func (l *ledger) NewerThan(uid, list string) bool { return isBefore(list, l.versions[uid]) }
 
-// Note sets the known version of a pod: the version in the store.
+// Note sets the known version of a pod. This is the version of the pod in the store.
 func (l *ledger) Note(uid, version string) {
 	l.versions[uid] = version
 }
@@ -48,8 +49,9 @@ func (l *ledger) Deleted(uid string) {
 	l.tombstones = slices.DeleteFunc(l.tombstones, func(tombstone string) bool { return tombstone == uid })
 }
 
-// isBefore compares versions of pods. A later resource version is a larger number (KEP-5504; in earlier Kubernetes
-// versions, resource versions are revisions of etcd). If a version is not a number, isBefore returns false.
+// isBefore reports whether resource version a is older than resource version b. A newer version is a larger number, as
+// KEP-5504 defines. Before KEP-5504, resource versions are etcd revisions, which are also increasing numbers. If a
+// version is not a number, isBefore returns false.
 func isBefore(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

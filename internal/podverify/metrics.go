@@ -7,8 +7,8 @@ type comparisonCounts struct {
 	complete prometheus.Counter // comparisons that the agent completed
 	failed   prometheus.Counter // comparisons that failed, for example because the API server returned no list
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
-	// Counters of repairs. Each counter is for one thing that the watch had not reported: "missing" for a pod, "extra"
-	// for a deletion, and "stale" for a change.
+	// Counters of repaired pods. "missing": the watch had not reported the pod. "extra": the watch had not reported the
+	// deletion of the pod. "stale": the watch had not reported a change of the pod.
 	missing, extra, stale prometheus.Counter
 	// verifiedAt is a vector without labels, because a plain gauge would export 0 before the first comparison.
 	verifiedAt *prometheus.GaugeVec
@@ -47,7 +47,7 @@ func newVerification(registerer prometheus.Registerer) *comparisonCounts {
 	return v
 }
 
-// add counts a complete comparison.
+// add updates the metrics after a complete comparison.
 func (v *comparisonCounts) add(found findings) {
 	v.complete.Inc()
 	v.missing.Add(float64(found.missing))

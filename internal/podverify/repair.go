@@ -41,8 +41,8 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	return open
 }
 
-// isMissing reports whether a list contains a pod that the store does not contain. The result is also true for a pod
-// that was deleted after the API server sent the list, so the caller checks a second list.
+// isMissing reports whether a list contains a pod that the store does not contain. The pod can have been deleted after
+// the API server sent the list. Therefore, the caller checks a second list.
 func isMissing(now podwatch.Changes, uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return listed && !now.Has(uid)
@@ -53,15 +53,15 @@ func (v *Verifier) isStale(now podwatch.Changes, uid string, list listing) bool 
 	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
 }
 
-// isExtra reports whether a pod is in the store but not in the list, although the list is newer than the store's
-// version of the pod.
+// isExtra reports whether the store contains a pod that the list does not contain. The result is false if the list is
+// not newer than the pod's version in the store.
 func (v *Verifier) isExtra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && isBefore(v.versions[uid], list.version)
 }
 
-// repair fixes and counts each pod whose state in the store differs from both lists. repair skips a pod if the store no
-// longer differs from the lists, because the watch has reported the change.
+// repair fixes and counts each pod whose state in the store differs from both lists. If the watch has reported
+// the change in the meantime, the pod in the store no longer differs, and repair skips the pod.
 func (v *Verifier) repair(pods watched, first, second listing, found *findings) {
 	pods.Change(func(now podwatch.Changes) {
 		for uid := range second.keep {

@@ -21,8 +21,8 @@ const (
 	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in one
 	// list. Even a large node has only several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is how long a comparison waits for the watch to report what a list already shows. A change that
-	// the watch reports after more than verifyPatience can count as a difference.
+	// verifyPatience is the minimum time between the two lists of a comparison. In this time, the watch can report the
+	// changes that the first list shows. If the watch reports a change later, the change can count as a difference.
 	verifyPatience = 5 * time.Second
 )
 

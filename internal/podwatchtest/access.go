@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Agent is the user of requests without a known token.
+// Agent is the user of every request that does not impersonate another user.
 const Agent = "system:serviceaccount:podlapse:podlapse-agent"
 
 // Attempt is a request that the server must authorize.
 type Attempt struct {
-	User            string // user of the request: Agent, the owner of a known token, or the impersonated user
+	User            string // Agent, the impersonated user, or the user in a SubjectAccessReview
 	Verb            string
 	Group, Resource string
-	Path            string // path of a request without a resource
+	Path            string // path of the request, if the request is not for a resource
 	Selector        string // field selector of the request
 }
 
@@ -56,8 +56,8 @@ func (s *Server) allowed(a Attempt) bool {
 	return allow == nil || allow(a)
 }
 
-// refusedTo returns the reason why a request is forbidden, or an empty text if it is allowed. refusedTo applies the API
-// server's rules for constrained impersonation in the mode "associated-node".
+// refusedTo returns the reason why a request is forbidden, or an empty text if it is allowed. If the request
+// impersonates a node, refusedTo applies the API server's rules for constrained impersonation (mode "associated-node").
 func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	a.User = Agent
 	attempts := []Attempt{a}
@@ -80,7 +80,7 @@ func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	return ""
 }
 
-// review responds to POST requests for reviews.
+// review responds to TokenReview, SubjectAccessReview and SelfSubjectAccessReview requests.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
@@ -117,7 +117,8 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// isWholeReview reports whether a SubjectAccessReview contains exactly the user that TokenReview returned.
+// isWholeReview reports whether a SubjectAccessReview contains all fields of the user that TokenReview returned, and no
+// other fields of a user.
 func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {

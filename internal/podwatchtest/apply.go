@@ -23,16 +23,16 @@ func (s *Server) Applies() []Applied {
 	return append([]Applied(nil), s.applies...)
 }
 
-// BeforeApply sets a function that the server calls before each apply. The function can change the server's objects,
-// like another client. A nil function removes the previous function.
+// BeforeApply sets a function that the server calls before each apply. For example, the function can change the
+// server's objects to simulate another client. A nil function removes the previous function.
 func (s *Server) BeforeApply(interfere func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.interfere = interfere
 }
 
-// ResponseApplies makes the server respond to each apply with the given status instead of changing the pod. Code 0
-// ends this fault.
+// ResponseApplies makes every apply request fail. The server responds with the given status and does not change the
+// pod. Code 0 ends this fault.
 func (s *Server) ResponseApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Server) servePolicies(w http.ResponseWriter) {
 	})
 }
 
-// isRefusedByPolicy reports whether the policy refuses the annotations.
+// isRefusedByPolicy reports whether the ValidatingAdmissionPolicy refuses the annotations.
 func (s *Server) isRefusedByPolicy(annotations map[string]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,9 +93,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the request contains
-// a UID or a version that differs from the server's pod, apply responds with a conflict. apply removes annotations that
-// the manager no longer sends.
+// apply responds to PATCH /api/v1/namespaces/NS/pods/NAME like the API server, but supports only annotations. The
+// request can contain the pod's UID and resource version. If one of them differs from the server's pod, apply responds
+// with a conflict. apply removes annotations that the field manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, response := s.interfere, s.noApply
@@ -148,8 +148,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// setAnnotations sets a manager's annotations on a pod. setAnnotations removes annotations that the manager no longer
-// sends.
+// setAnnotations sets a field manager's annotations on a pod. setAnnotations removes annotations that the field manager
+// no longer sends.
 func setAnnotations(pod *corev1.Pod, manager string, annotations map[string]string) {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply}
 	others := pod.ManagedFields[:0]

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// StartPiped starts a Server that uses pipes in memory instead of a socket. The server runs until the test ends. In a
-// synctest bubble, a goroutine that waits for a pipe counts as blocked, so the bubble's clock can advance. Clients must
-// use Transport.
+// StartPiped starts a Server that uses pipes in memory instead of a socket. The server runs until the test ends. The
+// clock of a synctest bubble advances only while all its goroutines are blocked. A goroutine that waits for a pipe
+// counts as blocked, but a goroutine that waits for a socket does not. Clients must use the transport that the method
+// Transport returns.
 func StartPiped(t testing.TB) *Server {
 	t.Helper()
 	s := newServer()
@@ -32,9 +33,9 @@ func StartPiped(t testing.TB) *Server {
 	return s
 }
 
-// pipeListener is a net.Listener with a dialer.
+// pipeListener is a net.Listener. Its method dial opens a connection to the listener.
 type pipeListener struct {
-	calls  chan net.Conn // new connections for Accept; unbuffered
+	calls  chan net.Conn // connections that dial passes to Accept; unbuffered
 	closed chan struct{}
 }
 

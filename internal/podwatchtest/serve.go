@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// serve responds to GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
+// serve handles every request, for example GET /api/v1/[namespaces/NS/]RESOURCE. The responses are in JSON, because
+// every client can read JSON.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	watching := values.Get("watch") == "true" || values.Get("watch") == "1"
@@ -81,9 +82,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respondList responds to a list request. If the request has a limit, respondList returns one page. The next page
-// starts at an offset in the list of the current objects. Therefore, a later page can contain changes that happened
-// after the first page. On a real API server, all pages show the objects at the time of the first page.
+// respondList responds to a list request. If the request has a limit, respondList returns one page. The continue token
+// is an offset in the list of the current objects. Therefore, a later page can contain changes that happened after the
+// first page. On a real API server, all pages show the objects at the time of the first page.
 func (s *Server) respondList(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
@@ -111,8 +112,8 @@ func (s *Server) respondList(w http.ResponseWriter, q query, limit, from string)
 	_ = json.NewEncoder(w).Encode(response)
 }
 
-// watch sends every change. If the request has no version or the version 0, or asks for the initial events, watch first
-// sends the existing objects.
+// watch responds to a watch request. In three cases, watch first sends the existing objects: the request has no
+// resource version, has the resource version 0, or asks for the initial events. Then watch sends every change.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object
@@ -165,7 +166,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 	for {
 		news, changed, lost, expired := s.newsAfter(&version, q)
-		if expired { // the method Forget dropped the history before this watch sent all changes
+		if expired { // the method Forget dropped changes that this watch has not sent
 			send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 			return
 		}
@@ -191,9 +192,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// newsAfter returns the changes after a version, and a channel that is closed at the next change. newsAfter also
-// returns the function that the method Lose has set. newsAfter sets *version to the version of the latest change. The
-// result "expired" is true if the server no longer has all changes after the given version.
+// newsAfter returns the changes after the given version that match the query. The channel "changed" is closed at the
+// next change. The function "lost" is the function that the method Lose has set. The result "expired" is true if the
+// server has dropped changes after the given version. newsAfter sets *version to the version of the latest change.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {
 	s.mu.Lock()

@@ -1,5 +1,6 @@
-// Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
-// HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
+// Package podwatchtest is a fake API server for pods, nodes and Events. The server supports lists, streaming lists,
+// watches and field selectors over HTTP. The server keeps a history of changes, so a watch can start from an older
+// resource version. The server also responds to TokenReviews and access reviews, and performs server-side applies of
 // annotations. Tests add objects with the method Put. Tests can also make the server hang, close its watches, drop its
 // history, or refuse requests. Every method is safe for concurrent use.
 package podwatchtest
@@ -39,11 +40,11 @@ type Server struct {
 	hang        bool
 	slowList    string // namespace whose list requests get no response
 	noStream    bool
-	expire      *time.Duration // time until each watch receives status 410; nil if watches never receive it
-	slow        time.Duration  // wait before each existing object in a watch's response
+	expire      *time.Duration // time until each new watch receives status 410 (ExpireEveryWatch); nil if off
+	slow        time.Duration  // time that a watch waits before it sends each existing object
 	requests    []string
 	allow       func(Attempt) bool
-	tokens      map[string]string // users of known tokens, by token
+	tokens      map[string]string // user of each known token, by token
 	ahead       time.Duration
 
 	lost      func(kind string, o metav1.Object) bool
@@ -142,7 +143,7 @@ func (s *Server) ExpireWatches() {
 	s.endWatches(&status)
 }
 
-// ExpireEveryWatch closes every new watch with status 410 after some time, as if the server had no history.
+// ExpireEveryWatch makes each new watch receive status 410 after the given time, as if the server had no history.
 func (s *Server) ExpireEveryWatch(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *Server) endWatches(finalStatus *metav1.Status) {
 	s.broken = make(chan struct{})
 }
 
-// Refuse makes the server respond to every request with a status.
+// Refuse makes the server respond to every request with the given error status.
 func (s *Server) Refuse(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +202,7 @@ func (s *Server) NoStreamingLists() {
 	s.noStream = true
 }
 
-// SlowHistory makes watches wait before they send each existing object, like an overloaded API server.
+// SlowHistory simulates an overloaded API server. Each watch waits before it sends each existing object.
 func (s *Server) SlowHistory(wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,8 +216,8 @@ func (s *Server) Watches() int {
 	return s.watches
 }
 
-// Requests returns the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
-// field selector and, if the request impersonates a user, this user.
+// Requests returns the requests so far. Each line contains the verb (`list`, `watch`, `create` or `patch`), the path
+// and the field selector. If the request impersonates a user, the line also contains this user.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxHeader is the maximum size of a response's header in bytes. Probes do not read the bodies of responses.
+// maxHeader is the maximum size of the response headers, in bytes. Probes do not read the bodies of responses.
 const maxHeader = 64 << 10
 
 // userAgent identifies the agent in the logs of probed servers.
@@ -71,11 +71,11 @@ func dnsAttempt(p Probe) attemptFunc {
 	}
 }
 
-// withoutTrace removes the trace of stages from a context, so that the trace does not record the connections of a DNS
-// lookup to DNS servers.
+// withoutTrace returns a context without the trace that records the stages of an attempt. With this trace, the recorded
+// stages would include the resolver's connections to DNS servers.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
-// untraced has the deadline and the cancellation of a context, but not its values.
+// untraced keeps the deadline and the cancellation of a context, but hides its values.
 type untraced struct{ context.Context }
 
 // Value implements context.Context.
@@ -92,8 +92,8 @@ func tcpAttempt(p Probe) attemptFunc {
 	}
 }
 
-// registryAttempt requests /v2/ from a registry. A working registry responds with status 200, or with status 401 if it
-// requires credentials.
+// registryAttempt returns a function that requests /v2/ from a registry. A working registry responds with status 200.
+// If the registry requires credentials, a working registry responds with status 401.
 func registryAttempt(p Probe) attemptFunc {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {
@@ -140,8 +140,8 @@ func httpAttempt(p Probe, target string, right func(status int) bool) attemptFun
 	}
 }
 
-// getOnce sends one request without following redirects. getOnce does not use net/http's client, because the
-// client's errors about redirects contain text from the server.
+// getOnce sends one request without following redirects. getOnce does not use http.Client, because the errors of
+// http.Client about redirects contain text from the server.
 func getOnce(ctx context.Context, transport http.RoundTripper, target string, headers Headers) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -160,7 +160,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 }
 
 // redirectTarget returns the URL to which a response redirects. If the response is not a redirect, the URL is empty.
-// The URL is also empty if the redirect leads to another host, from HTTPS to HTTP, or to a URL with a user name.
+// The URL is also empty for redirects to another host, redirects from HTTPS to HTTP, and redirects to a URL with a user
+// name.
 func redirectTarget(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -184,7 +185,7 @@ func attempt(ctx context.Context, p Probe, ask attemptFunc) Outcome {
 	s := newStages()
 	err := ask(s.traced(ctx), s)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
-		// some errors of net/http do not mention the timeout
+		// after a timeout, some errors of net/http do not wrap context.DeadlineExceeded
 		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, innerError(err))
 	}
 	return s.finish(p, err)

@@ -18,7 +18,7 @@ const (
 	KindDNS       Kind = "dns"       // looks up the target, which is a DNS name
 	KindTCP       Kind = "tcp"       // opens a TCP connection to the target, HOST:PORT
 	KindHTTP      Kind = "http"      // sends a GET request to the target, an HTTP or HTTPS URL
-	KindRegistry  Kind = "registry"  // gets /v2/ of the registry HOST[:PORT]; status 401 is also a success
+	KindRegistry  Kind = "registry"  // requests /v2/ from the registry HOST[:PORT]; status 401 is also a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
@@ -54,23 +54,23 @@ func (c Config) String() string {
 	return text
 }
 
-// Probe is a target that the agent probes at an interval.
+// Probe describes a target and how the agent probes it periodically.
 type Probe struct {
 	Name   string `yaml:"name"` // value of the label "probe"
 	Kind   Kind   `yaml:"kind"`
 	Target string `yaml:"target"` // the format depends on Kind; empty for cri and apiserver
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"`     // for dns: IP:PORT of the server; empty means the servers of the agent's pod
+	Server    string `yaml:"server"`     // for dns: DNS server as IP:PORT; empty means the servers of the agent's pod
 	PlainHTTP bool   `yaml:"plain_http"` // for registry: true to use HTTP without TLS
-	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
-	Redirects int    `yaml:"redirects"`  // for http: maximum number of followed redirects, all on the same host
+	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file of CAs; empty means the system's CAs
+	Redirects int    `yaml:"redirects"`  // for http: maximum number of redirects to follow, only to the same host
 	Status    []int  `yaml:"status"`     // for http: accepted status codes; empty means 200 to 399
 
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // true if the target comes from a pod's image; the list "refused" then applies
+	followed    bool   // true if the target comes from a pod's image; guardedDialer then checks its addresses
 }
 
 // Pace configures the interval and the timeout of a probe.
@@ -82,7 +82,7 @@ type Pace struct {
 
 // Registries configures probes of the registries that the node's pods pull from.
 type Registries struct {
-	Top       int `yaml:"top"` // number of registries to probe, starting with the most used registry; 0 means none
+	Top       int `yaml:"top"` // maximum number of registries to probe, the most used first; 0 means none
 	Pace      `yaml:",inline"`
 	PlainHTTP []string `yaml:"plain_http"` // registries without TLS, as HOST[:PORT]
 }
@@ -113,7 +113,8 @@ type file struct {
 	Registries Registries `yaml:"registries"`
 }
 
-// Load reads a configuration and the files that it names. The error lists every problem with its field.
+// Load reads a configuration and the files that the configuration names. The error lists all problems and the field of
+// each problem. If the configuration itself has problems, Load does not read the files that it names.
 func Load(path string, node Node) (Config, error) {
 	text, err := readFile(path)
 	if err != nil {
@@ -160,7 +161,8 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// Parse parses a configuration in YAML, but does not read the files that it names. An unknown field is an error.
+// Parse parses a configuration in YAML. Parse does not read the files that the configuration names. An unknown field is
+// an error.
 func Parse(text []byte, node Node) (Config, error) {
 	var f file
 	if err := yaml.UnmarshalStrict(text, &f); err != nil {

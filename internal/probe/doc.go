@@ -1,8 +1,8 @@
-// Package probe regularly tests the services that pods on this node depend on: DNS names, ports, HTTP servers,
-// registries, the container runtime and the API server. The package reports the duration of each stage and the result
-// of each attempt to a Recorder. The package contacts only the targets in the configuration and, if configured, the
-// registries that the node's pods pull from. The package uses no proxies, cookies or credentials, and follows no
-// redirects to other hosts.
+// Package probe regularly tests the services that pods on this node depend on. The tests cover DNS names, ports, HTTP
+// servers, registries, the container runtime and the API server. For each attempt, the package reports the result and
+// the duration of each stage to a Recorder. The package contacts only the targets in the configuration and, if
+// configured, the registries that the node's pods pull from. The package uses no proxies, cookies or credentials, and
+// follows no redirects to other hosts.
 //
-// cmd/agent creates a Runner only if a configuration exists. Each probe runs on its own goroutine.
+// The agent creates a Runner only if the flag --probes-file is set. Each probe runs on its own goroutine.
 package probe

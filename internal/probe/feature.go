@@ -18,20 +18,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// part is the name of the probes on the health board and in the findings of the command `check`.
+// part is the name of this feature on the health board and in the findings of the command `check`.
 const part = "probes"
 
 // settings holds the values of the feature's flags.
 type settings struct {
-	agent   func() feature.Node // must not be called before the agent has parsed its own flags
+	agent   func() feature.Node // call it only after the agent has parsed its own flags
 	address netip.Addr          // address of the node; the zero address if unset
 	load    func() (Config, error)
-	read    Config // contents of the file at the start of the agent
+	read    Config // configuration in the file when the agent starts
 }
 
-// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. To
-// validate the value of --probes-file, the flag parser calls the function "node". Therefore, the agent must parse its
-// own flags before --probes-file.
+// Feature returns the probes as a removable feature. The feature has the flags --node-address and --probes-file, and
+// runs the probes. While the flag parser validates --probes-file, it calls the function "node". This function uses the
+// values of the agent's own flags, so the agent must parse its own flags first.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{
@@ -122,7 +122,7 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 func requestVersion(client rest.Interface) RoundTrip {
 	return func(ctx context.Context) error {
 		return client.Get().AbsPath("/version").MaxRetries(0).
-			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // the measured time must not include waits in the client
+			Throttle(flowcontrol.NewFakeAlwaysRateLimiter()). // do not measure waits for the client's rate limiter
 			Do(ctx).Error()
 	}
 }

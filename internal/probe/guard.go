@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// The agent does not connect to an address in the list "refused" if the agent knows the host only from a pod's image
-// reference. The list contains, for example, the addresses of clouds' metadata services, which return credentials. The
-// list also contains addresses that no host can have.
+// If the agent knows a registry only from a pod's image reference, the agent does not connect to the addresses in the
+// list "refused". The list contains, for example, the addresses of clouds' metadata services, which return credentials.
+// The list also contains addresses that no host can have.
 var refused = []netip.Prefix{
-	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
+	// link-local addresses: metadata services of AWS, Azure, Google Cloud, OpenStack, Oracle, ECS and EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("fe80::/10"),        // link-local addresses
-	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and DNS services of AWS; EKS Pod Identity
+	netip.MustParsePrefix("fd00:ec2::/32"),    // services of AWS: metadata, time, DNS and EKS Pod Identity
 	netip.MustParsePrefix("fd20:ce::/32"),     // metadata service of Google Cloud
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud
 	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of Oracle Cloud Classic
@@ -54,7 +54,8 @@ func checkAddress(address netip.Addr, loopback bool) error {
 	return nil
 }
 
-// checkFollowed refuses a registry if its host is invalid or is an address that checkAddress refuses.
+// checkFollowed returns an error if a registry's host is invalid. If the host is an IP address, checkFollowed also
+// returns the error of checkAddress.
 func checkFollowed(host string, loopback bool) error {
 	if err := checkRegistry(host); err != nil {
 		return err
@@ -69,8 +70,8 @@ func checkFollowed(host string, loopback bool) error {
 	return nil
 }
 
-// guardedDialer checks each address immediately before the connection to this address. A check before the dial is not
-// sufficient, because each lookup of a name can return different addresses.
+// guardedDialer returns a dialer that checks each address immediately before it connects to this address. An earlier
+// check is not sufficient, because each DNS lookup of a name can return different addresses.
 func guardedDialer(loopback bool) *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

@@ -31,7 +31,7 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// agentSets is the reason why a configuration must not contain a header that the agent itself sets.
+// agentSets is part of the error if a configuration contains a header that the agent itself sets.
 const agentSets = "the agent sets this header"
 
 // notSent lists the headers that a configuration must not contain. Each value of the map is the reason why the header

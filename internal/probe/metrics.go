@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// buckets are in seconds. The buckets cover durations from a cached lookup to a timeout.
+// buckets are the upper bounds of the histogram's buckets, in seconds. The lowest bound is for cached DNS lookups, and
+// the highest bound is the default timeout.
 var buckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}
 
 // Metrics is a Recorder that updates Prometheus metrics. /metrics and the OTLP export read these metrics.
@@ -18,8 +19,8 @@ type Metrics struct {
 
 var _ Recorder = (*Metrics)(nil)
 
-// NewMetrics registers the metrics. The series of known probes start at zero. NewMetrics panics if the metrics are
-// already registered.
+// NewMetrics registers the metrics. For each given probe, NewMetrics creates the attempt counters with the value zero.
+// NewMetrics panics if the metrics are already registered.
 func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{

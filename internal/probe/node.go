@@ -7,8 +7,9 @@ import (
 	"regexp"
 )
 
-// Node holds the values of $(NODE_NAME) and $(NODE_ADDRESS) in targets, so that many nodes can use the same file.
-// The variables in targets have the same syntax as variables in the arguments of a container.
+// Node holds the values of the variables $(NODE_NAME) and $(NODE_ADDRESS). The fields "target" and "server" can contain
+// these variables, so many nodes can use the same file. The syntax of the variables is the same as in the arguments of
+// a container.
 type Node struct {
 	Name    string
 	Address netip.Addr // address of the node; the zero address if unknown
@@ -16,7 +17,7 @@ type Node struct {
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)
 
-// resolve replaces the variables in the fields that can contain them.
+// resolve replaces the variables in the fields "target" and "server".
 func (p *Probe) resolve(node Node) (problems []error) {
 	for _, field := range []struct {
 		name string

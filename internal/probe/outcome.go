@@ -41,8 +41,8 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder lists the stages in order. The field "failed" is the result of an attempt that fails in this stage for a
-// reason other than a timeout.
+// stageOrder lists the stages in order. If an attempt fails in a stage and the reason is not a timeout, the field
+// "failed" is the result of the attempt.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
@@ -67,12 +67,12 @@ type StageOutcome struct {
 	Result Result
 }
 
-// Recorder records every completed attempt. Several goroutines call a Recorder at the same time. A Recorder must
-// not block. A Runner needs only one Recorder, because /metrics and the OTLP export read the same Prometheus
+// Recorder records every completed attempt. Several goroutines call a Recorder at the same time. A Recorder must not
+// block. A Runner needs only one Recorder for both /metrics and the OTLP export, because both read the same Prometheus
 // registry (internal/otlp, bridge.NewMetricProducer).
 type Recorder interface {
 	Record(Outcome)
-	// The Runner calls Forget after the removal of a probe.
+	// The Runner calls Forget after it stops a removed or changed probe.
 	Forget(probe string)
 }
 
@@ -81,8 +81,9 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify derives the result from the error and the stage in which the attempt ended. If the error itself does not
-// determine the result, classify returns the argument "in". The argument "in" is empty if no stage was open.
+// classify returns the result of an attempt with the given error. If the error itself does not determine the result,
+// classify returns the argument "in". This argument is the result of a failure in the open stage. If no stage is open,
+// "in" is empty and classify returns ResultError.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

@@ -10,12 +10,12 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// registryPrefix is the prefix of the names of registry probes. Probe names in the configuration cannot contain a
-// colon, so no such name begins with this prefix.
+// registryPrefix is the prefix of the names of probes for the registries that pods pull from. Probe names in the
+// configuration cannot contain a colon. Therefore, no probe in the configuration has a name with this prefix.
 const registryPrefix = "registry:"
 
-// hub is the name of Docker Hub in image references, and hubHost is its host (containerd: core/remotes/docker,
-// DefaultHost).
+// hub is the name of Docker Hub in image references. hubHost is the host name of Docker Hub's registry (containerd:
+// core/remotes/docker, DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
 // followRegistries probes the most used registries concurrently, once per interval. When ctx is done, followRegistries

@@ -16,7 +16,7 @@ import (
 // Probes of registries require Pulled.
 type RunnerConfig struct {
 	Config Config
-	// Load rereads the configuration file, and the files that the configuration names.
+	// Load reads the configuration file again, and also the files that the configuration names.
 	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip
@@ -25,7 +25,7 @@ type RunnerConfig struct {
 	// contains only registries with confirmed pulls (timeline.Pull.Confirmed). Each entry is HOST[:PORT]. The Runner
 	// may modify the returned list.
 	Pulled func(context.Context) []string
-	Report health.Report // receives true while the configuration is valid
+	Report health.Report // receives true if the configuration file is valid, or false if it is not
 	Logger *zap.Logger
 }
 
@@ -39,8 +39,8 @@ func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
 // because the kubelet takes about a minute to update a changed ConfigMap in the pod.
 const lookEvery = 10 * time.Second
 
-// Run runs each probe on its own goroutine until ctx is done and then returns nil. A probe never runs twice at the
-// same time. While the new configuration is invalid, Run uses the previous configuration.
+// Run runs each probe on its own goroutine until ctx is done. Then Run returns nil. A probe never makes two attempts at
+// the same time. If a new configuration is invalid, Run continues with the previous configuration.
 func (r *Runner) Run(ctx context.Context) error {
 	running := r.start(ctx, r.config.Config)
 	defer running.stop()
@@ -66,7 +66,7 @@ func random(d time.Duration) time.Duration {
 }
 
 // repeat makes the attempts of a probe until ctx is done. The first attempt is at a random time within the first
-// interval, so that the probes of one or many agents do not run at the same time.
+// interval. So the probes of one or many agents do not all run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
@@ -86,7 +86,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.attemptFuncOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// attemptOnce makes one attempt and records its outcome unless ctx is done.
+// attemptOnce makes one attempt. If ctx is not done after the attempt, attemptOnce records the outcome.
 func (f *followed) attemptOnce(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.try)
 	if ctx.Err() == nil {

@@ -10,8 +10,8 @@ import (
 type runningProbes struct {
 	runner     *Runner
 	config     Config
-	probes     map[string]func() // functions that stop the probes, by name
-	registries func()            // stops the probes of registries; nil without such probes
+	probes     map[string]func() // functions that stop the probes, by probe name
+	registries func()            // stops the probes of the registries that pods pull from; nil if these probes are off
 }
 
 // begin calls run on a new goroutine. The returned function cancels the context of run, and waits until run has
@@ -57,7 +57,7 @@ func (a *runningProbes) apply(ctx context.Context, config Config) {
 	if a.registries == nil && config.Registries.Top > 0 {
 		a.registries = begin(ctx, func(running context.Context) {
 			names := a.runner.followRegistries(running, config.Registries)
-			if ctx.Err() == nil { // a stopping agent keeps the series, because it sends the metrics once more
+			if ctx.Err() == nil { // keep the series while the agent stops, because it sends the metrics once more
 				for _, name := range names {
 					a.runner.config.Recorder.Forget(name)
 				}
@@ -67,8 +67,8 @@ func (a *runningProbes) apply(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop waits until all probes have stopped. The Runner calls the method "stop" only after the context of the probes is
-// done. So all probes stop at the same time, and the series of the registries' probes remain.
+// stop waits until all probes have stopped. The Runner calls stop only after the context of the probes is done.
+// Therefore, all probes stop at the same time. For the same reason, the series of the registries' probes remain.
 func (a *runningProbes) stop() {
 	for _, stop := range a.probes {
 		stop()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, its length is
-// the sum of all its durations. The type stages is safe for concurrent use, because net/http can dial in the
-// background, even after the attempt has ended.
+// stages measures the stages of one attempt. A stage can occur several times in one attempt, for example after
+// redirects. The length of this stage is then the sum of all its durations. The type stages is safe for concurrent use,
+// because net/http can dial in the background, even after the attempt has ended.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time
@@ -26,13 +26,13 @@ func newStages() *stages {
 func (s *stages) begin(stage Stage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// If the attempt tries several addresses, the stage starts when the attempt tries the first address.
+	// An attempt can try several addresses. The stage starts when the attempt tries the first address.
 	if _, open := s.open[stage]; !open && !s.over {
 		s.open[stage] = time.Now()
 	}
 }
 
-// end closes a stage that succeeded. After an error, the stage stays open, because the attempt can try another address.
+// end closes a stage if err is nil. After an error, the stage stays open, because the attempt can try another address.
 // If every address fails, finish closes the stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
@@ -43,7 +43,8 @@ func (s *stages) end(stage Stage, err error) {
 	}
 }
 
-// traced returns a context in which the packages net, net/http and client-go report their stages to s.
+// traced returns a context with a trace. Through this trace, the packages net, net/http and client-go report their
+// stages to s.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },

@@ -168,7 +168,8 @@ func checkHostPort(address string) error {
 	return checkHost(host)
 }
 
-// checkURL checks a URL. The errors of checkURL contain no part of the URL that can be secret.
+// checkURL checks a URL. A URL can contain secrets. Therefore, the errors of checkURL contain at most the host and the
+// port.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxEphemeralPulls is the maximum number of pulls that the agent keeps for one pod's ephemeral containers. If users
-// debug a pod, the pod typically has one or two pulls for ephemeral containers.
+// maxEphemeralPulls is the maximum number of pulls that the agent keeps for one pod's ephemeral containers. A pod that
+// users debug typically has one or two pulls for ephemeral containers.
 const maxEphemeralPulls = 16
 
 // observeEphemeral follows the pulls of a pod's ephemeral containers, during and after the pod's start-up.
@@ -36,8 +36,9 @@ func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 	r.advanceEphemeral(p)
 }
 
-// advanceEphemeral passes the requests for ephemeral containers to the sources. When all facts about the pulls are
-// known, advanceEphemeral reports the pulls.
+// advanceEphemeral reports the pulls of a pod's ephemeral containers if the agent no longer waits for facts about them
+// (timeline.EphemeralEvidence.Settled). Otherwise, advanceEphemeral requests the missing facts from the container
+// runtime and from Events.
 func (r *Reconciler) advanceEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return
@@ -56,8 +57,8 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	r.watchEvents(p, object)
 }
 
-// endEphemeral reports the pulls of ephemeral containers. For a later ephemeral container, observeEphemeral creates new
-// evidence.
+// endEphemeral reports the pulls of ephemeral containers. If users add another ephemeral container later,
+// observeEphemeral creates new evidence for this container.
 func (r *Reconciler) endEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

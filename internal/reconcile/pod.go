@@ -14,42 +14,43 @@ import (
 const (
 	repeatQueryFirst = time.Second
 	repeatQueryMax   = time.Minute
-	// queryGap is the minimum time between two queries if a change of the pod object causes the second query. For a pod
-	// whose images are present, the agent usually sends only two queries: one when the pod arrives, and one when the
-	// pod is ready. After a new run of a container, the agent waits only for queryGapRuns, because the runtime soon
-	// forgets a run when a client deletes the pod without a grace period.
+	// If a change of the pod object causes a query, queryGap is the minimum time since the previous query. If all
+	// images of a pod are already on the node, the agent usually sends only two queries: one when the pod arrives, and
+	// one when the pod is ready. If the pod object reports a new container run, the agent waits only for queryGapRuns.
+	// This wait is short, because the runtime soon forgets the run if a client deletes the pod without a grace period.
 	queryGap     = time.Second
 	queryGapRuns = 200 * time.Millisecond
-	// pullQueryGap is the minimum time between two queries if the agent sends the second query only to check an Event
-	// about one of the pod's pulls. A query about an Event has no back-off, because only the runtime's response can
-	// refute a forged Event. Until the runtime refutes a forged Event, the Event can hide which image other pods wait
-	// for.
+	// If a query only checks an Event about one of the pod's pulls, pullQueryGap is the minimum time since the previous
+	// query. Such a query has no back-off, because only the runtime's response can show that an Event is forged. Until
+	// this response arrives, a forged Event can hide which image other pods wait for.
 	pullQueryGap = 2 * time.Second
 )
 
-// pod is the state of one pod on the node: the evidence during the start-up, and the timeline afterwards.
+// pod holds the state of one pod on the node. During the start-up, pod holds the evidence of the start-up. After the
+// start-up, pod holds the timeline.
 type pod struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  settledStartUp
 
-	// reported is true if a previous agent has reported the start-up, or if another mirror pod represents the start-up.
-	// If reported is true, the agent's API shows the start-up, but the agent does not report the start-up again.
+	// reported is true if a previous agent reported the start-up. reported is also true for a mirror pod if another
+	// mirror pod already represents the same start-up. In both cases, the agent's API shows the start-up, but the agent
+	// does not report it again.
 	reported bool
-	restored bool // true if the saved state contains observations of the pod
-	late     bool // true if the agent first saw the pod in a list
-	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero if the agent first saw the
-	// pod in a list, or if the pod is static.
+	restored bool // true if a previous agent saved observations of the pod
+	late     bool // true if the agent first saw the pod in a list, not through the open watch
+	// arrivedAt is the time at which the open watch first delivered the pod. arrivedAt is zero if the agent first saw
+	// the pod in a list, or if the pod is static.
 	arrivedAt time.Time
 
-	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
+	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil if the agent follows none
 	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
-	idle      []timeline.IdleContainer    // containers whose image can be pulled again; set after the start-up
+	idle      []timeline.IdleContainer    // containers for which the kubelet can pull an image; set after the start-up
 
 	postStartup *timeline.PostStartupRuns // nil during the start-up, or if Optional.PostStartup is false
 	terminating *terminatingPod           // nil before the deletion request, or if Optional.Terminations is false
 
-	watching bool // true while an Event watch is requested
+	watching bool // true while the agent requests an Event watch
 	// requestsEvents is true if the start-up requires an Event watch. ephemeralRequestsEvents is true if an ephemeral
 	// container requires an Event watch.
 	requestsEvents, ephemeralRequestsEvents bool
@@ -65,8 +66,8 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	return r.timelineWith(p, now, r.clocks.Skew())
 }
 
-// timelineWith returns the pod's timeline for a given skew. A caller that needs many timelines computes the skew only
-// once.
+// timelineWith returns the pod's timeline for a given clock skew. If a caller needs many timelines, the caller computes
+// the skew only once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled.timeline()
@@ -99,7 +100,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	object, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
 	if p == nil {
-		if !seen { // the pod is already gone, or was removed while no agent ran
+		if !seen { // the pod was removed, perhaps while no agent ran
 			if gone {
 				r.forgetSaved(o.PodUID())
 			}
@@ -149,8 +150,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a pod whose start-up is settled. Labels are not evidence, but clients select pods by
-// their labels.
+// relabel updates the labels of a pod whose start-up is settled. Labels are not evidence of the start-up. But clients
+// select pods by label, so the labels must be current.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.labels != now.Labels {
 		p.settled.labels = now.Labels
@@ -163,7 +164,7 @@ func (r *Reconciler) addPod(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
 		delete(r.reported, uid)
-		scope.Since = time.Time{} // a reported start-up does not wait for more evidence
+		scope.Since = time.Time{} // the start-up is already reported, so the agent needs less evidence
 	}
 	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
 	r.pods[uid] = p
@@ -180,8 +181,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// isMirrored reports whether another object already represents the same start-up of a static pod. If the kubelet has
-// recreated the mirror pod, two objects represent one start-up.
+// isMirrored reports whether another mirror pod already represents the same start-up of a static pod. If the kubelet
+// recreates a mirror pod, the old and the new mirror pod represent the same start-up.
 func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -208,8 +209,8 @@ func (r *Reconciler) forgetSaved(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources. If the evidence is settled (Evidence.Settled), advance only calls
-// settle.
+// advance requests the pod's missing evidence from the sources. If the evidence is settled (Evidence.Settled), advance
+// calls settle and returns.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -240,9 +241,9 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 
 // mayQueryRuntime reports whether the agent can query the runtime now. After a change of the pod object, the next query
 // does not wait for the back-off. A starting pod changes often, so most queries wait until queryGap has passed since
-// the previous query. A late query is harmless, because the runtime keeps its timestamps. The query about the node's
-// images cannot wait, because the kubelet soon pulls the absent images. The query at the end of the start-up cannot
-// wait.
+// the previous query. This wait is harmless, because the runtime keeps its timestamps. A query about the presence of
+// images does not wait, because the kubelet soon pulls absent images. A query after the end of the start-up does not
+// wait either.
 func (p *pod) mayQueryRuntime(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.queriedAt)
 	if p.queries > 0 {
@@ -273,8 +274,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // settle makes the pod's timeline final and reports it at most once. settle does not report a reconstructed start-up,
-// because a previous agent might have reported it. The agent's API shows all settled start-ups, including those that
-// settle does not report.
+// because a previous agent might have reported it. The agent's API shows every settled start-up, even if settle does
+// not report it.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -298,8 +299,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
-// because the stopping agent receives no more Events. If a start-up still needs a response from the runtime and is in
-// the state file, settleEnded leaves the start-up to the next agent.
+// because the stopping agent receives no more Events. settleEnded skips a start-up that still needs a response from the
+// runtime, if the state file contains the start-up. The next agent settles such a start-up.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
@@ -313,7 +314,8 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// forget drops a pod whose object was deleted. forget settles the start-up, because no more evidence will arrive.
+// forget drops a pod whose object was deleted. If the start-up is not settled yet, forget settles it, because no more
+// evidence will arrive.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endEphemeral(p)
 	if p.evidence != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The agent never reports Events that are older than eventsWindow at the agent's start, even if no agent ran when these
-// Events occurred.
+// If an Event occurred more than eventsWindow before the agent's start, the agent never reports the Event. This limit
+// applies even if no agent ran when the Event occurred.
 const eventsWindow = 5 * time.Minute
 
-// restoreEvents sets eventsUntil. The agent reports only Events after the time eventsUntil.
+// restoreEvents sets the field eventsUntil. The agent reports only Events that are later than eventsUntil.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
 	r.eventsUntil = r.config.Restored.EventsUntil
@@ -51,9 +51,9 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 	}
 }
 
-// reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends the Events in
-// the order of their creation. Therefore, an Event is new if it is later than the latest reported Event. After a
-// restart, the agent compares Events with the latest Event that the previous agent reported.
+// reportEvent reports each Event at most once. The kubelet creates Events sequentially, and the API server sends the
+// Events in the order of their creation. Therefore, an Event is new if it is later than the latest reported Event.
+// After a restart, the agent compares Events with the latest Event that the previous agent reported.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Optional.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.endedAt) {

@@ -13,8 +13,8 @@ func (r *Reconciler) reportChanged(uid string) {
 	r.config.Report(Report{Kind: Changed, Timeline: timeline.Timeline{UID: uid}})
 }
 
-// reportProgress reports the progress of a start-up that has changed. reportProgress skips start-ups that will have no
-// report of kind Settled.
+// If a start-up in progress has changed, reportProgress sends a Partial report. If the start-up will have no Settled
+// report, reportProgress does nothing.
 func (r *Reconciler) reportProgress(p *pod) {
 	if !r.config.Optional.Partial || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
 		return

@@ -10,11 +10,11 @@ import (
 
 // Pulling holds the node's pods and containers for which the kubelet can pull images.
 type Pulling struct {
-	// Timelines contains the pods that the method Starting returns, and the pods whose ephemeral containers the
-	// Reconciler follows.
+	// Timelines contains the timelines that the method Starting returns. Timelines also contains the timelines of pods
+	// whose ephemeral containers the Reconciler follows.
 	Timelines []timeline.Timeline
-	// Idle contains the containers that are not running but for which the kubelet can pull an image. For a pod that is
-	// still starting, Idle contains only containers that have already completed a run.
+	// Idle contains containers that are not running. The kubelet can pull an image for each of these containers. While
+	// a pod is starting, Idle contains a container of the pod only if the container has already completed a run.
 	Idle []timeline.IdleContainer
 }
 
@@ -36,7 +36,7 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	})
 }
 
-// idleContainers returns the containers for which the kubelet can pull an image outside a start-up.
+// idleContainers returns the pod's containers that belong in Pulling.Idle.
 func (p *pod) idleContainers(now time.Time) []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle

@@ -1,7 +1,8 @@
-// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
-// pod and requests missing evidence from the sources. The goroutine in Run also reports the settled timelines, each at
-// most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and
-// exporters through reports.
+// Package reconcile owns all evidence of the agent. Evidence consists of facts from the sources' observations. The
+// goroutine in Run applies observations to the evidence of each pod and requests missing evidence from the sources. The
+// goroutine in Run also reports each settled timeline at most once. The package imports no source and no exporter.
+// cmd/agent connects the sources to the package through interfaces. cmd/agent also passes the package's reports to the
+// exporters.
 package reconcile
 
 import (
@@ -21,11 +22,11 @@ import (
 const (
 	// inboxCapacity is the maximum number of observations that wait for Run. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// tick is the interval at which Run checks all pods. Run checks pods only while at least one pod is starting, is
-	// being deleted, or has ephemeral containers that the Reconciler follows.
+	// tick is the interval at which Run checks all pods. Run checks pods only while the Reconciler follows at least one
+	// start-up, termination, or ephemeral container.
 	tick = time.Second
-	// maxGone is the maximum number of static pods that the Reconciler remembers after the removal of their mirror pod.
-	// At the limit, the Reconciler forgets the static pod whose mirror pod was removed first.
+	// maxGone is the maximum number of removed mirror pods that the Reconciler remembers. At the limit, the Reconciler
+	// forgets the mirror pod that was removed first.
 	maxGone = 128
 )
 
@@ -76,18 +77,19 @@ type Optional struct {
 
 // Saver saves the data that the next agent needs.
 type Saver interface {
-	// Observe receives each observation of a start-up if the agent must report this start-up. The argument "news" is
-	// true if the observation was new (timeline.Evidence.Apply). Observe also receives each timeline.RuntimeSilent.
+	// Observe receives each observation of a start-up that the agent must report. The argument "news" is true if the
+	// observation was new (timeline.Evidence.Apply). Observe also receives each timeline.RuntimeSilent.
 	Observe(o timeline.Observation, news bool)
-	// ObserveTermination receives observations of a pod's termination after the pod's start-up is settled or reported.
-	// ObserveTermination does not receive facts that the next agent can get from the runtime again. The argument "news"
-	// is true if the observation was new (timeline.TerminationEvidence.Apply).
+	// ObserveTermination receives the observations of a pod's termination, but only after the pod's start-up is settled
+	// or reported. ObserveTermination does not receive an observation if the next agent can get the same facts from the
+	// runtime. The argument "news" is true if the observation was new (timeline.TerminationEvidence.Apply).
 	ObserveTermination(o timeline.Observation, news bool)
-	// Saved returns true if the saved state already contains the pod's start-up, so that the next agent can settle it.
-	// When Run stops, it calls Saved for each completed start-up that still needs a response from the runtime. If Saved
-	// returns false, Run settles the start-up.
+	// Saved reports whether the saved state already contains the pod's start-up. In this case, the next agent can
+	// settle the start-up. When Run stops, it calls Saved for each completed start-up that still needs a response from
+	// the runtime. If Saved returns false, Run settles the start-up.
 	Saved(uid string) bool
-	// SetEventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
+	// SetEventsUntil receives the time of the latest reported kubelet Event. The next agent gets this time in
+	// Restored.EventsUntil.
 	SetEventsUntil(time.Time)
 	// Gone receives the UID of a deleted pod. If the pod's start-up has a Settled report, the Reconciler makes this
 	// report before it calls Gone.
@@ -99,9 +101,9 @@ type ReportKind uint8
 
 // Kinds of reports.
 const (
-	// Changed means that the pod changed, so the method Some would return a different timeline. The passage of time
-	// alone is not a change. In a report of this kind, only the UID of the timeline is set. Reports of kind Changed
-	// are frequent, so the receiver must handle them at low cost.
+	// Changed means that a pod's timeline changed. The method Some returns the new timeline. If only time passes, there
+	// is no Changed report. In a report of this kind, only the UID of the timeline is set. Reports of kind Changed are
+	// frequent, so the receiver must handle them at low cost.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.
@@ -109,16 +111,16 @@ const (
 	// Settled means that a start-up is settled: the start-up is over, and the agent expects no more evidence about it.
 	// Each start-up has at most one Settled report. A start-up has no Settled report if Timeline.Reconstructed is true.
 	Settled
-	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
-	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
-	// during the start-up.
+	// EphemeralPulled means that the agent expects no more evidence about the pulls for a pod's ephemeral containers.
+	// Timeline.EphemeralPulls contains these pulls. If there were such pulls during the start-up, the Settled report
+	// also contains them.
 	EphemeralPulled
-	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports kubelet
-	// Events in chronological order. The Reconciler skips the Events that the previous agent reported
-	// (Restored.EventsUntil).
+	// PostStartup means that a container run ended, or that a kubelet Event occurred, after the start-up
+	// (Report.PostStartup). The Reconciler reports kubelet Events in chronological order. If the previous agent
+	// reported an Event (Restored.EventsUntil), the Reconciler does not report the Event again.
 	PostStartup
-	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
-	// (Timeline.Termination).
+	// Terminated means that a pod's object was removed, and that the agent had seen the pod's deletion request.
+	// Timeline.Termination describes the termination.
 	Terminated
 	// Forgotten means that the Reconciler has dropped a pod, because the pod's object was deleted.
 	Forgotten
@@ -148,12 +150,12 @@ type Reconciler struct {
 	pressure     timeline.PressureLog
 	pods         map[string]*pod
 	starting     int
-	mirrors      []string // IDs of start-ups of static pods whose mirror pod was removed
+	mirrors      []string // start-up IDs of the removed mirror pods
 	followed     int      // number of pods whose ephemeral containers the Reconciler follows
 	terminations int      // number of pods whose termination the Reconciler follows
 
 	eventsUntil    time.Time       // time of the latest kubelet Event in a PostStartup report
-	reported       map[string]bool // pods that a previous agent reported and that this agent has not seen yet
+	reported       map[string]bool // UIDs that a previous agent reported and this agent has not seen yet
 	cachedStarting cachedStarting
 }
 
@@ -183,10 +185,10 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run restores the saved evidence and owns all evidence until ctx is done. After ctx is done, Run applies the
-// observations in the inbox and settles completed start-ups without waiting for late Events. If the saved state
-// contains a completed start-up that still needs a response from the runtime, Run leaves this start-up to the next
-// agent. Run returns nil.
+// Run restores the saved evidence, and then applies observations until ctx is done. After ctx is done, Run applies the
+// observations that are still in the inbox. Run then settles completed start-ups without waiting for late Events. If a
+// completed start-up still needs a response from the runtime, and if the saved state contains the start-up, Run leaves
+// the start-up to the next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

@@ -2,15 +2,15 @@ package reconcile
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// reconstructedCounts counts completed start-ups whose timeline was reconstructed. A start-up increases at most one of
-// the counters:
+// reconstructedCounts counts completed start-ups whose timeline was reconstructed. Each start-up increases at most one
+// of these counters:
 //
 //   - over: the start-up completed before the agent started (timeline.Timeline.Reconstructed).
 //   - restored: this agent reported the start-up, but a previous agent saw the beginning of the start-up.
-//   - late: the agent first saw the pod in a list, and neither of the other two counters counts the start-up.
+//   - late: the agent first saw the pod in a list, and neither "over" nor "restored" applies.
 type reconstructedCounts struct{ over, restored, late prometheus.Counter }
 
-// newReconstructed creates the counters and registers them unless the registerer is nil.
+// newReconstructed creates the counters. If the registerer is not nil, newReconstructed registers the counters.
 func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",
@@ -27,8 +27,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	}
 }
 
-// countSettled counts the settled start-up of a pod. countSettled ignores a start-up that a previous agent reported, or
-// that another mirror pod represents. The argument "over" is Timeline.Reconstructed.
+// countSettled counts the settled start-up of a pod. If pod.reported is true, countSettled does not count the start-up.
+// The argument "over" is Timeline.Reconstructed.
 func (c reconstructedCounts) countSettled(p *pod, over bool) {
 	switch {
 	case p.reported:

@@ -12,16 +12,17 @@ import (
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
-	// Terminations holds observations of pods that were being deleted and whose start-up was already reported.
+	// Terminations holds observations of pods that were being deleted. The start-ups of these pods were already
+	// reported.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
 	// reports only Events that are later than the agent's own start.
 	EventsUntil time.Time
 }
 
-// restore continues the previous agent's work. The sources may deliver earlier observations again, because repeated
-// observations do not change evidence. The previous agent's open queries and Event watches are unknown, so restore
-// requests all missing evidence again.
+// restore continues the previous agent's work. If a source delivers a saved observation again, the evidence does not
+// change. The saved state does not contain the previous agent's open queries and Event watches. So restore requests all
+// missing evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {
@@ -29,7 +30,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	// A saved start-up has no age limit, because the previous agent stopped before it reported the start-up.
+	// With this value, the agent reports a saved start-up of any age, because the previous agent did not report it.
 	scope.Since = time.Unix(0, 0)
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
@@ -50,7 +51,7 @@ func (r *Reconciler) restore() {
 			r.pulls.ObserveRuntime(response)
 		}
 		p.evidence.Apply(o)
-		r.applyToTermination(p, o) // the state file already contains the observation
+		r.applyToTermination(p, o) // does not save the observation, because the state file contains it
 		if event, ok := o.(timeline.EventSeen); ok {
 			events = append(events, event)
 		}
@@ -65,16 +66,17 @@ func (r *Reconciler) restore() {
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		// A later tick settles the start-ups that are over. By then, the skew between the clocks is known.
+		// If the evidence is already settled, a later tick settles the start-up. By then, the agent knows the clock
+		// skew.
 		case !p.evidence.Settled(scope.ResumedAt):
 			r.advance(p)
 		}
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log, because other pods might wait for these pulls or use
-// their content. The estimated start of a failed pull also depends on earlier pulls in the pull log, including pulls of
-// other pods.
+// restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use the content
+// that these pulls downloaded. If a pull failed, its estimated start also depends on earlier pulls in the log,
+// including pulls of other pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

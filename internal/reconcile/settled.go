@@ -7,11 +7,10 @@ import (
 )
 
 // settledStartUp is a start-up whose timeline is final. The agent keeps a settledStartUp until the pod is deleted. The
-// agent packs the timeline to save memory. The other fields are outside the packed timeline, because the agent often
-// needs these fields.
+// agent packs the timeline to save memory. The other fields are not packed, because the agent often needs them.
 type settledStartUp struct {
 	packed   timeline.Packed // without labels
-	labels   string          // Timeline.Labels; with --serve-objects, package podobjects holds the same string
+	labels   string          // Timeline.Labels; with --serve-objects, package podobjects shares this string
 	endedAt  time.Time       // Timeline.SettledAt
 	staticID string          // Timeline.ID of a static pod; empty for other pods
 }

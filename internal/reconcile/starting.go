@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingerTime is the time after a start-up during which a pod still counts as starting. Starting also returns pods whose
-// start-up has just ended, because callers combine the result with slightly older data, for example with downloads that
-// have just ended.
+// lingerTime is how long a pod still counts as starting after its start-up has ended. Callers combine the result of
+// Starting with slightly older data, for example with downloads that have just ended. So Starting also returns pods
+// whose start-up has just ended.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting, and the pods whose start-up ended at most lingerTime ago. Callers share
@@ -20,14 +20,14 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 
 // cachedStarting is the latest result of Starting. The cache is necessary because the collectors of one scrape request
 // the result several times. On a node with many starting pods, each computation takes milliseconds. Each observation
-// and each tick removes the cached result.
+// and each tick clears the cache.
 type cachedStarting struct {
-	starting []timeline.Timeline // cached timelines; nil without a cached result
+	starting []timeline.Timeline // nil if there is no cached result
 	at       time.Time
 }
 
-// cacheFor is the maximum age of a cached result. The durations of phases in progress do not grow while a result is
-// cached.
+// cacheFor is the maximum age of a cached result. While a result is cached, the durations of phases in progress do not
+// grow.
 const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {
@@ -39,10 +39,10 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 	return r.cachedStarting.starting
 }
 
-// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. If the
-// kubelet's timestamps prove that a reconstructed start-up ended more than lingerTime ago, startedLately returns false
-// without waiting for missing evidence. If startedLately waited for missing evidence, a scrape soon after the agent's
-// start would fold the timelines of all pods on the node.
+// startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. For a
+// reconstructed start-up, startedLately does not wait for missing evidence. It returns false if the kubelet's
+// timestamps prove that the start-up ended more than lingerTime ago. Without this rule, a scrape soon after the agent's
+// start would compute the timelines of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

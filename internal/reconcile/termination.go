@@ -7,15 +7,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// terminatingPod follows a pod from its deletion request until its object is gone.
+// terminatingPod follows a pod from its deletion request until the pod's object is removed.
 type terminatingPod struct {
 	evidence  *timeline.TerminationEvidence
 	queriedAt time.Time // time of the last query to the runtime
 }
 
-// observeTermination follows the termination of a pod, starting with the first object that has a deletion
-// timestamp. After a change of the object, observeTermination queries the runtime immediately, because the kubelet
-// soon removes stopped containers.
+// observeTermination follows the termination of a pod. It starts at the first pod object that has a deletion timestamp.
+// If a pod object adds evidence, the next query to the runtime does not wait for the query interval, because the
+// kubelet soon removes stopped containers.
 func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	news := r.applyToTermination(p, o)
 	if p.terminating == nil {
@@ -52,8 +52,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// outlivesAgent reports whether the saved state must contain an observation for the next agent. outlivesAgent returns
-// false for a runtime response with a ready sandbox and without an ended container, because the next agent can get the
+// outlivesAgent reports whether the agent must save an observation for the next agent. outlivesAgent returns false if
+// the observation is a runtime response with a ready sandbox and without an ended container. The next agent can get the
 // same facts from the runtime.
 func outlivesAgent(o timeline.Observation) bool {
 	response, ok := o.(timeline.RuntimeSeen)
@@ -63,8 +63,8 @@ func outlivesAgent(o timeline.Observation) bool {
 		!slices.ContainsFunc(response.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
-// advanceTermination queries the runtime about a pod that is being deleted. The queries are more frequent while
-// changes are likely.
+// advanceTermination queries the runtime about a pod that is being deleted. While changes are likely, the agent sends
+// these queries more often.
 func (r *Reconciler) advanceTermination(p *pod) {
 	if p.terminating == nil {
 		return

@@ -31,7 +31,7 @@ type File struct {
 }
 
 // OpenFile opens an existing recording to append to it, or creates the file. Only the owner can read a new file.
-// OpenFile removes an incomplete last line: an agent leaves such a line if it is killed during a write.
+// OpenFile removes an incomplete last line. If an agent is killed during a write, it leaves such a line.
 func OpenFile(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -60,7 +60,7 @@ func cutLine(file *os.File) (int64, error) {
 }
 
 // measure returns the total size of the complete lines, and the size of the file. If the agent cannot append to the
-// file, measure returns an error.
+// file, for example because the file is not a recording, measure returns an error.
 func measure(file *os.File) (whole, size int64, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -102,8 +102,8 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write appends a line to the buffer. The caller has checked that the line fits into the file. write returns the number
-// of lines that this call wrote to the file.
+// write appends a line to the buffer. Before the call, the caller must check that the line fits into the file
+// (File.fits). write returns the number of lines that this call wrote to the file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)

@@ -38,9 +38,10 @@ func Probe(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// destination follows symbolic links to the file that the agent would create.
+// destination returns the path of the file that the agent would create. If the given path is a symbolic link,
+// destination follows the link.
 func destination(path string) string {
-	const most = 40 // as in the Linux kernel
+	const most = 40 // the Linux kernel has the same limit
 	for range most {
 		target, err := os.Readlink(path)
 		if err != nil {

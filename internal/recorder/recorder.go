@@ -20,7 +20,7 @@ const (
 	// queueCapacity is the maximum number of observations that wait to be encoded. queueCapacity is large enough for
 	// bursts of many pods.
 	queueCapacity = 1024
-	// drain is how long Run still records queued observations after its context is done.
+	// drain is the maximum time for which Run records queued observations after its context is done.
 	drain = 800 * time.Millisecond
 )
 
@@ -29,7 +29,7 @@ type Config struct {
 	Header     recording.Header
 	Before     []timeline.Observation // earlier observations; the Recorder records them first
 	Latest     bool                   // true to keep the latest observations in memory for WriteTo
-	File       *File                  // nil to record only in memory; the Recorder closes the file
+	File       *File                  // the Recorder closes this file; nil to record only in memory
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers the metrics of the sink "recording"
 	Logger     *zap.Logger
@@ -62,7 +62,7 @@ func New(config Config) (*Recorder, error) {
 // Observe queues an observation. If the queue is full, Observe drops the observation and counts the drop. Observe
 // never blocks and is safe to call from any goroutine. The caller must not change the observation afterwards.
 func (r *Recorder) Observe(o timeline.Observation) {
-	_ = r.queue.Offer(o) // a drop leaves a gap, which is better than a slow source
+	_ = r.queue.Offer(o) // a lost observation is better than a source that must wait
 }
 
 // Run records until ctx is done. After ctx is done, Run still records queued observations for a short time. If a write
@@ -138,8 +138,8 @@ func (r *Recorder) flush() {
 	r.countWritten(r.file.flush())
 }
 
-// end closes the file and reports its errors. For example, network file systems report some write errors only when
-// the file is closed.
+// end writes the buffer, closes the file, and reports errors. Some file systems, for example network file systems,
+// report a write error only when the file is closed.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {

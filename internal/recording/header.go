@@ -15,12 +15,12 @@ type Header struct {
 	Terminations bool           // true if the agent followed terminations
 }
 
-// header is the first line of a recording. Each later header in the file means that the agent restarted and continued
-// the recording.
+// header is the first line of a recording. If the agent restarts and continues the recording, the agent appends another
+// header.
 type header struct {
 	Version      int       `json:"version"`
 	Agent        string    `json:"agent,omitzero"`   // version of the agent that made the recording
-	Runtime      bool      `json:"runtime,omitzero"` // true if the agent had this source; see timeline.Scope
+	Runtime      bool      `json:"runtime,omitzero"` // true if the agent could query the runtime
 	Events       bool      `json:"events,omitzero"`
 	Since        time.Time `json:"since,omitzero"`
 	Terminations bool      `json:"terminations,omitzero"` // true if the agent followed terminations

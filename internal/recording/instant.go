@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Valid years. The core counts nanoseconds since 1970 in an int64, so it cannot represent years after 2261. Years
-// before 1970 do not occur, because sources treat a timestamp from such a year as absent.
+// Valid years. Package timeline counts nanoseconds since 1970 in an int64, so it cannot represent every time after the
+// year 2261. Times before 1970 do not occur, because the sources treat such a timestamp as absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261
 )
 
-// checkInstants checks every time in a value. checkInstants does not change the value, so other goroutines can read it
-// at the same time. The zero time means that the value is absent.
+// checkInstants checks that every time in a value has a valid year. checkInstants does not change the value, so other
+// goroutines can read it at the same time. The zero time is valid, because it means that there is no timestamp.
 func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
-// setUTC checks all timestamps in the value behind a pointer and converts them to UTC.
+// setUTC checks all timestamps in the value that the argument points to. setUTC also converts these timestamps to UTC.
 func setUTC(pointer any) error { return checkValue(reflect.ValueOf(pointer), true) }
 
 func checkValue(v reflect.Value, utc bool) error {

@@ -16,15 +16,15 @@ const (
 	// Version is the version of the format that this package writes. The package reads this version and every older
 	// version.
 	Version = 2
-	// MaxLine is the maximum length of a line in bytes, including its end. The observation of a pod with a hundred
-	// containers takes up about a tenth of this length.
+	// MaxLine is the maximum length of a line in bytes, including its end. The line about a pod with a hundred
+	// containers has about a tenth of this length.
 	MaxLine = 1 << 20
 )
 
 const kindHeader = "header"
 
-// kinds lists the kinds of lines except the header. A line contains the fields of the observation, under the names in
-// their JSON tags. Encode omits fields that are false, zero, empty or absent.
+// kinds lists all kinds of lines except the header. Each line contains the fields of one observation. The JSON tags of
+// the fields define the names in the line. Encode omits fields that are false, zero, empty or absent.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),
@@ -54,7 +54,7 @@ type tag struct {
 
 // Encode encodes an observation as one line. Encode replaces invalid UTF-8 with U+FFFD, and omits empty lists. Decoding
 // restores all values except invalid UTF-8 and empty lists. Encode returns an error if the pod's UID is missing, if the
-// core cannot represent the year of a timestamp, or if the line would be longer than MaxLine.
+// year of a timestamp is invalid, or if the line would be longer than MaxLine.
 func Encode(o timeline.Observation) ([]byte, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.observation == reflect.TypeOf(o) })
 	if i < 0 {
@@ -114,8 +114,8 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	return redacted(o), nil
 }
 
-// redacted removes credentials from an observation, because agents up to v0.1 recorded messages and image
-// references unchanged.
+// redacted removes credentials from an observation. Agents up to v0.1 recorded messages and image references unchanged,
+// so these can contain credentials.
 func redacted(o timeline.Observation) timeline.Observation {
 	switch o := o.(type) {
 	case timeline.PodSeen:

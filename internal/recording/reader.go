@@ -27,16 +27,16 @@ type Reader struct {
 func NewReader(in io.Reader) *Reader {
 	buffer := MaxLine
 	if text, ok := in.(*bytes.Reader); ok {
-		buffer = min(buffer, text.Len()+1) // saves memory, because a state file contains many short recordings
+		buffer = min(buffer, text.Len()+1) // a small buffer saves memory: a state file contains many short recordings
 	}
 	return &Reader{in: bufio.NewReaderSize(in, buffer)}
 }
 
-// Header returns the header that applies to the latest observation that Next returned.
+// Header returns the latest header that Next has read. This header applies to the latest observation.
 func (r *Reader) Header() Header { return r.header }
 
-// Next returns the next observation, or io.EOF after the last observation. Any error except io.EOF contains the number
-// of the line. After an error, the Reader cannot continue. Next skips empty lines.
+// Next returns the next observation, or io.EOF after the last observation. Every error except io.EOF contains a line
+// number. After an error, the Reader cannot continue. Next skips empty lines.
 func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()

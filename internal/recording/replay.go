@@ -12,7 +12,7 @@ import (
 type replayed struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // true if an earlier mirror pod already represents this start-up of a static pod
+	again    bool // true if an earlier pod object belongs to the same start-up of a static pod
 
 	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
@@ -40,11 +40,12 @@ func (n *node) complete(t *timeline.Timeline) {
 	n.pressure.Complete(t)
 }
 
-// Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the pod's
-// first observation until its start-up is settled. If the agent that made the recording followed terminations, Replay
-// also keeps one TerminationEvidence for each UID. The current time of the replay is the latest arrival time so far. If
-// a start-up is not settled at the end of the recording, Replay folds the evidence at the latest arrival time.
-// Timelines are in the order of timeline.Sorted.
+// Replay computes a timeline for each pod of a recording, as package reconcile does in the agent. For each UID, Replay
+// keeps one Evidence from the first pod object until Evidence.Settled returns true or the pod is gone. If the header
+// states that the agent followed terminations, Replay also keeps one TerminationEvidence for each UID. Replay does not
+// use the real time. Among the pods' observations so far, the latest arrival time counts as the current time. If a
+// start-up is not settled at the end of the recording, its timeline ends at the latest arrival time. Replay sorts the
+// timelines with timeline.Sorted.
 //
 // If the agent restarted during the recording, Replay also uses the observations from before the restart. After a read
 // error, Replay also returns the timelines that it has computed from the observations before the error. The error wraps
@@ -99,7 +100,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // the start-up might be settled before the time of this observation
+	p.settle(now, node) // the wait for evidence can end before this observation arrives
 	if p.evidence == nil {
 		return
 	}

@@ -1,7 +1,7 @@
 // Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
 // and URLs. The package is pure. A package that reads untrusted texts from the API server or the runtime redacts these
-// texts before other packages receive them. Package recording redacts the texts in recordings of older agents. Outputs
-// therefore do not redact texts again.
+// texts before other packages receive them. Package recording redacts the texts in recordings of older agents.
+// Therefore, code that prints or exports a text does not redact the text again.
 package redact
 
 import (
@@ -26,7 +26,8 @@ const (
 // combinedPrefix is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
 const combinedPrefix = "(combined from similar events): "
 
-// quoting lists the reasons of Events whose message can quote a container's output, or a command that the kubelet ran.
+// quoting lists Event reasons. If an Event has one of these reasons, its message can quote a command that the kubelet
+// ran, or the output of a container.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
 // Message removes credentials and container output from the message of an Event.
@@ -59,7 +60,7 @@ var (
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
 	// optionPattern matches --key value, as in command lines.
 	optionPattern = regexp.MustCompile(`(?i)(--?` + secretNames + `\s+)([^\s"',-][^\s"',]*)`)
-	// memberPattern matches "key":"value", as in JSON and in JSON within a quoted text.
+	// memberPattern matches "key":"value" in JSON. The pattern also matches JSON in which each quote is escaped as \".
 	memberPattern = regexp.MustCompile(`(?i)(\\?"` + secretNames + `\\?"\s*:\s*\\?")([^"\\]+)`)
 	// headerPattern matches an HTTP header with credentials.
 	headerPattern = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
@@ -82,15 +83,15 @@ var (
 		`KEY-----|$)`)
 )
 
-// keyParts lists substrings: every name that the expression secretNames matches contains at least one of them.
+// keyParts lists substrings. Every name that matches secretNames contains at least one of these substrings.
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
-// rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
-// search. Most texts are image names, and for an image name Text skips most rules. An image name often contains a
-// hyphen, but rarely contains one of keyParts.
+// rules lists the rules in the order in which Text applies them. Applying a rule is slow. If a text contains none of a
+// rule's hints, Text skips the rule. Most texts are image names, and Text skips most rules for an image name. Many
+// image names contain the hint "-", but few image names contain one of keyParts.
 var rules = []struct {
-	hints  []string // in lower case; the rule changes only texts that contain a hint in upper or lower case
-	keyed  bool     // true if the rule changes only texts that also contain one of keyParts
+	hints  []string // in lower case; the rule never changes a text that contains no hint in upper or lower case
+	keyed  bool     // true if the rule never changes a text that contains none of keyParts
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, false, replacing(privateKey, Marker)},
@@ -126,8 +127,8 @@ func Text(text string) string {
 	return text
 }
 
-// shorten removes the middle of a long text. shorten also removes the words at the cut, because no rule recognizes a
-// truncated secret.
+// shorten removes the middle of a long text. The cut can truncate a secret, and no rule recognizes a truncated secret.
+// Therefore, shorten also removes the words next to the cut.
 func shorten(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -144,8 +145,9 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser removes the user and the query from an address. Standards forbid an unescaped @, / or ? in a password,
-// but people use them unescaped. Therefore, withoutUser uses the last @ of the address as the end of the user.
+// withoutUser removes the user and the query from an address. In a valid URL, the characters @, / and
+// ? in a password are escaped. In practice, some passwords contain these characters unescaped. Therefore, withoutUser
+// assumes that the last @ of the address ends the user.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]
@@ -164,8 +166,8 @@ func withoutUser(address string) string {
 }
 
 // userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. userEnd ignores
-// the @ before an image digest. If the text before the first slash contains neither : nor @, the address has no user,
-// and an @ after the slash is part of the path.
+// the @ before an image digest. If the text before the first / or ? contains neither : nor @, the address has no user.
+// In this case, a later @ belongs to the path or to the query.
 func userEnd(address string) int {
 	authority := len(address)
 	if slash := strings.IndexAny(address, "/?"); slash >= 0 {
@@ -181,8 +183,8 @@ func userEnd(address string) int {
 	return at
 }
 
-// schemeWords lists words that can follow "Bearer" and "Basic" but are not tokens. For example, realm=x is a parameter
-// of a challenge and not a token.
+// schemeWords lists words that can follow "Bearer" and "Basic" but are not tokens. For example, realm is the name of a
+// parameter in the HTTP header "WWW-Authenticate: Bearer realm=x".
 var schemeWords = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm", "scheme", "token", "tokens",
 	"error", "scope", "service",

@@ -12,10 +12,11 @@ import (
 // Pull contains two facts about a pull in progress: the pod's namespace and the registry.
 type Pull struct{ Namespace, Registry string }
 
-// OfMoment returns a function that maps each registry to its label. The labels depend only on the given pulls. OfMoment
-// first gives labels to the most frequent registry of each namespace, then to the second most frequent registry, and so
-// on. So one namespace with many invented hosts cannot take all labels. Among registries with the same rank, the
-// registry with more pulls in total gets a label first.
+// OfMoment returns a function that maps each registry to its label value. The label values depend only on the given
+// pulls. In each namespace, OfMoment ranks the registries by their number of pulls. A registry with several ranks keeps
+// its best rank. The registries with the best ranks get their own label values. If two registries have the same rank,
+// the registry with more pulls in all namespaces comes first. So one namespace with many invented hosts cannot take all
+// label values.
 func OfMoment(pulls []Pull) func(registry string) string {
 	occur, within := map[string]int{}, map[string]map[string]int{}
 	for _, p := range pulls {

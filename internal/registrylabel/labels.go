@@ -13,8 +13,9 @@ const (
 	// Max is the maximum number of registries with their own label value. A limit is necessary because users who can
 	// create pods can invent host names, and each host has about 100 series.
 	Max = 6
-	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
-	// free for a registry without a confirmed pull, for example a registry that has never responded.
+	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. A pull is confirmed if the
+	// container runtime or the container status in the pod shows that the pull succeeded. One label stays free for a
+	// registry without a confirmed pull, for example a registry that has never responded.
 	maxConfirmed = Max - 1
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The name of a registry
 	// without a confirmed pull comes only from pods and Events, so a user can invent the name. Each namespace can have
@@ -23,10 +24,9 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor: a registry that takes the label of another registry must have more than takeover times as
-	// many pulls as the other registry. The factor applies only if both registries have a confirmed pull, or if both
-	// registries lack a confirmed pull. The factor prevents two registries with similar numbers of pulls from
-	// repeatedly taking the label from each other.
+	// takeover is a factor. Registry A can take the label of registry B only if A has more than takeover times as many
+	// pulls as B. This condition applies only if both registries have a confirmed pull, or if neither registry has one.
+	// Without the factor, two registries with similar numbers of pulls could repeatedly take the label from each other.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. Halving gives recent pulls more weight than
 	// old pulls.
@@ -43,13 +43,14 @@ const Help = " The label \"registry\" contains the host in the image reference. 
 // ReasonHelp is a suffix for the help of metrics that count failed pulls by reason.
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not confirm it."
 
-// Labels assigns a separate label value to each of the registries with the most pulls. Pulls that were counted under
-// the label value "other" keep this label value. The caller must delete the series of a registry that loses its label,
-// because a counter must never decrease. Labels is not safe for concurrent use.
+// Labels assigns a separate label value to each of the registries with the most pulls. If a registry gets its own label
+// later, its earlier pulls stay in the series with the label value "other". The caller must delete the series of a
+// registry that loses its label, because a counter must never decrease. Labels is not safe for concurrent use.
 //
 // A pod can name any host, and an Event can claim that an image came from this host. Therefore, registries with a
-// confirmed pull have priority: they can take a label from a registry without a confirmed pull, but never lose a label
-// to such a registry. Registries without a confirmed pull compete for the remaining labels.
+// confirmed pull have priority. Such a registry can take a label from a registry without a confirmed pull. A registry
+// without a confirmed pull never takes a label from a registry with a confirmed pull. Registries without a confirmed
+// pull compete for the remaining labels.
 type Labels struct {
 	confirmed, unconfirmed *table
 }
@@ -60,8 +61,9 @@ func New() *Labels {
 }
 
 // Label returns the label value for one pull. The arguments describe the pull: its registry, the namespace of its pod,
-// and whether the pull is confirmed. The second result is the registry that loses its label because of this pull,
-// possibly the pull's own registry. If no registry loses its label, the second result is empty.
+// and whether the pull is confirmed. If a registry loses its label because of this pull, the second result is this
+// registry. The pull's own registry can also lose its label. If no registry loses its label, the second result is
+// empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {
@@ -90,8 +92,8 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 			return registry, leastUnconfirmed
 		}
 		return registry, ""
-	// The registry loses its label: it now has a confirmed pull, but all labels for registries with a confirmed pull
-	// are in use.
+	// The registry now has a confirmed pull, but all labels for registries with a confirmed pull are in use. Therefore,
+	// the registry loses the label that it had without a confirmed pull.
 	case had:
 		return otherLabel, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:

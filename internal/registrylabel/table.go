@@ -5,17 +5,17 @@ import "cmp"
 // table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). If the
 // table is full, a new registry replaces the registry that has the fewest pulls and no label of its own. The count of
 // the new registry starts at the count of the replaced registry. Therefore, the count of the new registry can be too
-// high, by at most the count of the replaced registry.
+// high. The error is at most the count of the replaced registry.
 type table struct {
 	counted map[string]*count
 	pulls   int // number of pulls since all counts were last halved
 }
 
 type count struct {
-	pulls, tooMany int // tooMany: number of the counted pulls that can belong to other registries
-	most           int // copy of the field "pulls" from the latest call of countPull with full = true; never halved
+	pulls, tooMany int // tooMany: at most this many of the counted pulls belong to replaced registries
+	most           int // value of "pulls" after the latest call of countPull with full = true; never halved
 	own            bool
-	namespace      string // namespace of the pull that gave the registry its label; empty if a pull was confirmed
+	namespace      string // namespace of the pull that gave the registry its label; empty after a confirmed pull
 }
 
 func (c *count) certain() int { return c.pulls - c.tooMany }
@@ -24,9 +24,9 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// countPull counts one pull. If the argument "full" is false, countPull raises the field "pulls" of the registry at
-// most to the value of the field "most". The limit "most" is necessary because a user can cause any number of failed
-// pulls.
+// countPull counts one pull of a registry. If the argument "full" is true, countPull adds 1 to the field "pulls". If
+// "full" is false, countPull adds 1 only if "pulls" is less than the field "most". The limit "most" is necessary
+// because a user can cause any number of failed pulls.
 func (t *table) countPull(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

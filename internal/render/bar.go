@@ -16,7 +16,7 @@ const (
 )
 
 // axis maps times to terminal cells. The left edge of the first cell represents the time in the field "start". The
-// right edge of the last cell represents the end of the axis: the sum of the fields "start" and "total".
+// right edge of the last cell represents the time "start" plus the duration "total".
 type axis struct {
 	start time.Time
 	total time.Duration
@@ -33,8 +33,8 @@ func (a axis) heading() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// bar draws the span between two times. The bars of adjacent spans touch, because the end of one span and the start of
-// the next span have the same rounded position.
+// bar draws the span between two times. If one span ends when the next span starts, both times round to the same edge
+// of a cell. So there is no gap between the bars of these spans.
 func (a axis) bar(from, to time.Time, open bool) string {
 	fill := barFull
 	if open {

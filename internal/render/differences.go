@@ -12,13 +12,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastOther is the smallest difference that partsText reports as a difference "in other phases". A smaller difference
+// leastOther is the smallest difference that partsText shows with the words "in other phases". A smaller difference
 // would be printed as 0.0 s.
 const leastOther = 50 * time.Millisecond
 
-// Differences returns one paragraph for each difference that the data proves. If a comparison of two revisions, or of
-// start-ups with and without a pull, proves no difference, a paragraph states the reason. The list is never nil. The
-// summary can come from untrusted records.
+// Differences returns one paragraph for each difference that the data proves. Two comparisons have a paragraph even if
+// the data proves no difference: between two revisions, and between start-ups with and without a pull. In this case,
+// the paragraph states why there is no proof. The list is never nil. The summary can come from untrusted records.
 func Differences(s api.WorkloadSummary) []string {
 	texts := []string{}
 	if text := imageStatement(s.Images); text != "" {
@@ -124,15 +124,16 @@ func imagesText(from, to api.WorkloadRevision) string {
 	return fmt.Sprintf(" (%s %s → %s)", noun, SizeText(from.ImageBytes), SizeText(to.ImageBytes))
 }
 
-// evidenceText states that a difference is more than noise.
+// evidenceText returns the sentence that says that a difference is more than noise. The arguments are the numbers of
+// start-ups in the two groups.
 func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText returns the end of a sentence: the phases that explain a difference. If the data does not prove a
-// difference in any phase, the text contains the phases whose means differ most and states that these differences are
-// not proven. The argument "images" is a text that partsText inserts after the first phase that depends on the size of
-// the images.
+// partsText returns the end of a sentence. The text lists the phases that explain a difference. If the data does not
+// prove a difference in any single phase, the text says so. In this case, the text lists the phases whose means differ
+// most, and states that these differences are not proven. The argument "images" is a text about the sizes of the
+// images. partsText inserts this text after the first phase that depends on these sizes.
 func partsText(d api.WorkloadDifference, images string) string {
 	parts, begin, end := d.Parts, ": ", ""
 	if len(parts) == 0 {

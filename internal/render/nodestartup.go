@@ -9,8 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// NodeStartUp draws the start-up of a node: the verdict, a bar for each phase on a common time axis, the taints, the
-// start-ups of the DaemonSets' pods, and the missing evidence. The record can be untrusted.
+// NodeStartUp draws the start-up of a node. The text contains the verdict, a table of the phases with bars on one time
+// axis, the taints, and the start-ups of DaemonSet pods. The text also contains the reasons why the node was not ready,
+// and the missing evidence. The record can be untrusted.
 func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
 	var out strings.Builder
 	verdict := terminal.Wrap("node "+terminal.Clean(record.Node)+": "+terminal.Clean(record.Verdict), page.Columns)
@@ -130,8 +131,8 @@ func writeDaemonSets(out *strings.Builder, pods []api.DaemonSetPodRecord, page t
 	layout.Write(out, page)
 }
 
-// WaitedDuringStartUp returns the section about a pod that waited while its node was starting. If the text is empty,
-// the section is empty too.
+// WaitedDuringStartUp formats a text as a section of the output. The text describes how a pod waited while its node was
+// starting. If the text is empty, the section is empty too.
 func WaitedDuringStartUp(text string, page terminal.Page) string {
 	if text == "" {
 		return ""

@@ -23,8 +23,8 @@ func LongestPhase(record api.Record) (api.PhaseRecord, bool) {
 	return longest, found
 }
 
-// LengthKnown reports whether the error bound of a start-up's length is smaller than the length. For example, the
-// length can be unknown if the pod was ready before the agent started.
+// LengthKnown reports whether the length of a start-up is known. The length is known if its error bound is smaller than
+// the length itself. For example, the length can be unknown if the pod was ready before the agent started.
 func LengthKnown(length, lengthError time.Duration) bool { return lengthError < length }
 
 // OpenPhase returns the current phase of a start-up in progress.
@@ -74,9 +74,9 @@ func PhaseText(phase api.PhaseRecord) string {
 	return text
 }
 
-// SkewText formats the interval that contains the difference between the control plane's clock and the node's clock.
-// The difference is positive if the control plane's clock is ahead. SkewText returns "-" if nothing proves that the
-// clocks differ.
+// SkewText returns the smallest and the largest possible difference between the control plane's clock and the node's
+// clock. The difference is positive if the control plane's clock is ahead. SkewText returns "-" if nothing proves that
+// the clocks differ.
 func SkewText(skew *api.SkewRecord) string {
 	if skew == nil {
 		return "-"

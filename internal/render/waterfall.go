@@ -13,13 +13,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the minimum width of a useful time axis, in terminal cells. If the terminal is too narrow for this width,
-// it wraps the lines.
+// minBar is the minimum width of a useful time axis, in terminal cells. If the terminal has less space, the lines are
+// too long, and the terminal wraps them.
 const minBar = 12
 
-// Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
-// evidence. The argument "live" contains the known pulls in progress, including pulls of other pods. The record and the
-// pulls can be untrusted, so Waterfall removes characters that could control the terminal.
+// Waterfall draws the record of a pod. The text contains the verdict, a table of the phases with bars on one time axis,
+// the pulls, and the missing evidence. The argument "live" contains the known pulls in progress, including pulls of
+// other pods. The record and the pulls can be untrusted, so Waterfall removes characters that could control the
+// terminal.
 func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
@@ -104,7 +105,7 @@ func writePhases(
 			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
-			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any number
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // servers can send more than 1
 		}
 		layout.Add(
 			phaseNames(phase),
@@ -129,12 +130,12 @@ func writePhases(
 	layout.Write(out, page)
 }
 
-// maxMerged is the maximum number of merged phases that one row of the table names. Longer lists are in the section
-// CANDIDATES below the table.
+// maxMerged is the maximum number of phases from the field MergedWith that a row of the table names. The evidence
+// cannot separate these phases from the row's phase. Longer lists are in the section CANDIDATES below the table.
 const maxMerged = 3
 
-// phaseNames returns the name of a phase, and the names of the phases that can be part of it. If there are more than
-// maxMerged such phases, phaseNames returns their number instead of their names.
+// phaseNames returns the name of a phase, followed by the names in its field MergedWith. If MergedWith contains more
+// than maxMerged names, phaseNames returns their number instead.
 func phaseNames(phase api.PhaseRecord) string {
 	if phase.Phase == timeline.PhaseImagePull {
 		return string(phase.Phase) // the parts of image_pull are always pull and unpack
@@ -149,7 +150,8 @@ func phaseNames(phase api.PhaseRecord) string {
 	return terminal.Clean(names)
 }
 
-// writeMerged writes the lists of merged phases that are too long for a row of the table.
+// writeMerged writes the section CANDIDATES. If the field MergedWith of a phase is too long for a row of the table, the
+// section contains the whole list.
 func writeMerged(out *strings.Builder, phases []api.PhaseRecord, page terminal.Page) {
 	heading := "\nCANDIDATES\n"
 	for _, phase := range phases {
@@ -200,7 +202,7 @@ func writePulls(out *strings.Builder, record api.Record, live []api.LivePullReco
 	}
 }
 
-// PullTexts contains the texts that all tables of pulls show about a pull.
+// PullTexts contains texts about one pull. Every table of pulls shows these texts.
 type PullTexts struct{ State, Queue, Pull, Accuracy string }
 
 // PullTextsOf returns the texts that tables and waterfalls show for a pull.
@@ -276,8 +278,8 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// milestoneList lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, as
-// AttemptText does. Records count attempts from 0.
+// milestoneList returns the entries as one text, separated by commas. Each entry of a record has the form
+// milestone[/container][#attempt] and counts attempts from 0. The result counts attempts from 1, as AttemptText does.
 func milestoneList(entries []string) string {
 	texts := slices.Clone(entries)
 	for i, entry := range texts {

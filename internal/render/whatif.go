@@ -7,11 +7,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// maxWhatIf is the maximum number of changes that WhatIf and WhatIfMeans list, with and without a prediction.
+// maxWhatIf is the maximum number of changes that WhatIf or WhatIfMeans lists. This number includes the changes without
+// a prediction.
 const maxWhatIf = 3
 
-// WhatIf lists the changes that would make a start-up faster, the largest gain first, and then the changes of unknown
-// effect. The text is empty if both lists are empty. The predictions can come from an untrusted record.
+// WhatIf lists the changes that would make a start-up faster, the largest gain first. After these changes, WhatIf lists
+// the changes whose effect is unknown. The text is empty if both lists are empty. The predictions can come from an
+// untrusted record.
 func WhatIf(predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown, page terminal.Page) string {
 	var lines []string
 	for _, p := range predictions[:min(len(predictions), maxWhatIf)] {
@@ -20,8 +22,8 @@ func WhatIf(predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown, page te
 	return whatIfText(lines, unknown, page)
 }
 
-// WhatIfMeans lists the changes that would make the start-ups of a workload faster, and then the changes of unknown
-// effect.
+// WhatIfMeans lists the changes that would make the start-ups of a workload faster. After these changes, WhatIfMeans
+// lists the changes whose effect is unknown.
 func WhatIfMeans(means []api.WhatIfMean, unknown []api.WhatIfUnknown, page terminal.Page) string {
 	var lines []string
 	for _, m := range means[:min(len(means), maxWhatIf)] {

@@ -10,9 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Workload draws the summary of a workload's start-ups: their number and durations, the mean time of each cause as one
-// stacked bar, and the differences between groups of start-ups. The caller must clean the argument "name"
-// (terminal.Clean). The summary can come from untrusted records.
+// Workload draws the summary of a workload's start-ups. The text contains the number and the durations of the
+// start-ups, and a stacked bar with the mean time of each cause. The text also contains the differences between groups
+// of start-ups. The caller must clean the argument "name" (terminal.Clean). The summary can come from untrusted
+// records.
 func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	var out strings.Builder
 	paragraph := func(style terminal.Style, text string) {
@@ -38,7 +39,8 @@ func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	return out.String()
 }
 
-// WorkloadVerdict returns the durations of a workload's start-ups and states how many start-ups are not included.
+// WorkloadVerdict returns the durations of a workload's start-ups. The text also states how many start-ups these
+// durations do not include.
 func WorkloadVerdict(s api.WorkloadSummary) string {
 	text := durationsText(s.Durations)
 	if others := notMeasuredText(s.StartUps); others != "" {

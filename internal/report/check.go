@@ -7,16 +7,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// Limits of the sums of one agent. The limits are far above the values of any real node and low enough that the sums of
-// many agents cannot overflow.
+// These constants limit the sums of one agent. The limits are far above the values of any real node. The limits are low
+// enough that the sums of many agents cannot overflow.
 const (
 	maxCount       = 1_000_000_000
-	maxPullSeconds = 100_000_000 // total duration of all pulls, or of unpacking
+	maxPullSeconds = 100_000_000 // maximum for the duration of all pulls, and for the duration of unpacking
 	maxPullBytes   = 10_000_000_000_000_000
 )
 
-// The constant "rounding" is the tolerance for rounded durations: the sum of the parts can exceed the total by at most
-// this time.
+// The constant "rounding" is a tolerance. Durations are rounded, so the sum of the parts can exceed the total by at
+// most this time.
 const rounding = api.Seconds(time.Second)
 
 // Check returns an error if the sums of an agent are impossible, for example negative. Impossible sums of one agent
@@ -32,7 +32,7 @@ func Check(sums api.ReportRecord) error {
 	return c.err
 }
 
-// CheckTotals is like Check, but for the totals of an agent's start-ups in a time window.
+// CheckTotals returns an error if the totals of an agent's start-ups in a time window are impossible.
 func CheckTotals(totals api.TotalsRecord) error {
 	var c checker
 	c.totals(totals)
@@ -76,7 +76,8 @@ func (c *RecordCheck) Check(record api.Record) error {
 type checker struct {
 	err     error
 	seconds float64 // total duration of the pods, workloads or phases so far
-	// The other fields contain the totals of all pulls so far, and of the sized pulls so far.
+	// The other fields contain totals so far. pullSeconds and pullBytes cover all pulls. sizedSeconds and sizedBytes
+	// cover only the sized pulls: see api.PullRecord.Sized.
 	pullSeconds, sizedSeconds, unpackSeconds float64
 	pullBytes, sizedBytes                    float64
 }
@@ -165,7 +166,7 @@ func (c *checker) totals(t api.TotalsRecord) {
 	}
 }
 
-// checkPulls checks the sums of pulls.
+// checkPulls checks the pull totals of a pod, an image, a workload or a registry.
 func (c *checker) checkPulls(of string, p api.PullTotals) {
 	c.checkCount(of, "pulls", p.Pulls)
 	c.checkCount(of, "failures of pulls", p.Failures)
@@ -181,7 +182,7 @@ func (c *checker) checkPulls(of string, p api.PullTotals) {
 	}
 }
 
-// addSeconds adds a duration and checks the total of all durations so far. The argument "what" names the pods,
+// addSeconds adds a duration to the total so far, and checks the new total. The argument "what" names the pods,
 // workloads or phases whose durations are added.
 func (c *checker) addSeconds(what string, s api.Seconds) {
 	if c.seconds += s.Duration().Seconds(); c.seconds > maxSeconds {
@@ -189,7 +190,7 @@ func (c *checker) addSeconds(what string, s api.Seconds) {
 	}
 }
 
-// addPulls adds sums of pulls and checks the totals of all pulls so far.
+// addPulls adds pull totals to the totals so far, and checks the new totals.
 func (c *checker) addPulls(p api.PullTotals) {
 	c.pullSeconds += p.Length.Duration().Seconds()
 	c.sizedSeconds += p.Sized.Length.Duration().Seconds()

@@ -21,9 +21,9 @@ type Fleet struct {
 	images       map[string]*imageSum
 	all          sum
 	pulls        api.PullTotals
-	late         int       // number of nodes whose sums begin later than the report, or at an unknown time
-	complete     time.Time // latest known time at which a node's sums begin, if later than the report
-	unknown      bool      // true if the sums of at least one node begin at an unknown time
+	late         int       // number of nodes whose sums might not cover the whole report
+	complete     time.Time // latest known ReportRecord.Since of the late nodes
+	unknown      bool      // true if ReportRecord.Since is unknown for at least one node
 }
 
 // cell identifies one workload on one node.
@@ -35,8 +35,8 @@ type sum struct {
 	seconds                        float64
 	causes                         map[timeline.Cause]float64
 	other                          bool // true if the start-ups belong to several workloads
-	// finished contains the seconds of the successful start-ups by cause. Unsuccessful start-ups can lack later phases
-	// and would make the expected time too short.
+	// finished contains the seconds of the successful start-ups, by cause. The expected time uses only the successful
+	// start-ups, because other start-ups can lack later phases.
 	finished map[timeline.Cause]float64
 }
 
@@ -66,8 +66,8 @@ type imageSum struct {
 	other bool // true if the pulls belong to several images
 }
 
-// NewFleet returns an empty fleet for a report that covers the time between the arguments "since" and "until". The sums
-// of agents cover whole hours, so the report begins at the full hour that Beginning returns.
+// NewFleet returns an empty fleet for a report that covers the time between the arguments "since" and "until". Agents
+// keep sums for whole hours, so the report begins at a full hour: see Beginning.
 func NewFleet(since, until time.Time) *Fleet {
 	return &Fleet{since: since, until: until, factors: factor.NewFleetOver("this time"), nodes: map[string]*sum{},
 		workloads: map[string]*sum{}, cells: map[cell]*sum{}, images: map[string]*imageSum{}}
@@ -76,8 +76,8 @@ func NewFleet(since, until time.Time) *Fleet {
 // Beginning returns the time at which the report begins: the beginning of the hour that contains the requested time.
 func (f *Fleet) Beginning() time.Time { return f.since.UTC().Truncate(time.Hour) }
 
-// Add adds the sums of a node. The caller must add each node only once. If sums.Since is zero, the time from which the
-// sums are complete is unknown.
+// Add adds the sums of a node. The caller must add each node only once. The sums are complete from the time sums.Since.
+// If sums.Since is zero, this time is unknown.
 func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	if sums.Totals != nil {
 		f.factors.Add(node, *sums.Totals)
@@ -105,7 +105,8 @@ func (f *Fleet) Add(node string, sums api.ReportRecord) {
 	}
 }
 
-// addBeginning notes the time from which the sums of a node are complete.
+// addBeginning updates the fields late, unknown and complete for one node. The sums of this node are complete from the
+// time "begin".
 func (f *Fleet) addBeginning(begin time.Time) {
 	if all := !begin.IsZero() && !begin.After(f.Beginning()); all || f.keptAll(begin) {
 		return
@@ -117,8 +118,8 @@ func (f *Fleet) addBeginning(begin time.Time) {
 	}
 }
 
-// completeSince returns the time from which the sums of all nodes are complete. The result is zero if this time is
-// unknown.
+// completeSince returns the time from which the sums of all nodes are complete. If this time is unknown, the result is
+// zero.
 func (f *Fleet) completeSince() api.Instant {
 	switch {
 	case f.unknown || len(f.nodes) == 0:
@@ -131,9 +132,9 @@ func (f *Fleet) completeSince() api.Instant {
 	return api.InstantOf(f.complete)
 }
 
-// keptAll reports whether the sums begin at a full hour, less than a minute after the requested time. Sums that begin
-// less than a minute too late count as complete, because an agent whose clock is ahead removes its oldest hour a little
-// too early.
+// keptAll reports whether "begin" is a full hour that is less than a minute after the requested time. If the clock of
+// an agent is ahead, the agent removes its oldest hour a little too early. Therefore, sums that begin less than a
+// minute too late count as complete.
 func (f *Fleet) keptAll(begin time.Time) bool {
 	return begin.Equal(begin.UTC().Truncate(time.Hour)) && !begin.Before(f.since) && begin.Sub(f.since) < time.Minute
 }

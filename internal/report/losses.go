@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastSeconds is a tolerance, in seconds: a smaller lost time can be a rounding error of floating-point sums.
+// leastSeconds is a tolerance in seconds. A smaller lost time can be a rounding error of floating-point sums.
 const leastSeconds = 1e-6
 
 // losses contains the lost seconds of all workloads on all nodes, by cause and by workload. byCause and byWorkload have
-// the same total. If the time of a cause is shorter than expected, the difference is not subtracted from the lost time.
+// the same total. If a cause takes less time than expected, the saved time does not reduce the lost time.
 type losses struct {
 	byCause    map[timeline.Cause]*loss
 	byWorkload map[string]*loss // all workloads that the report compares
@@ -21,7 +21,7 @@ type losses struct {
 // loss contains the lost seconds of one cause or one workload.
 type loss struct {
 	seconds float64
-	base    float64 // only for a workload: seconds that are not lost; the factor is (base + seconds) / base
+	base    float64 // only for workloads: seconds that are not lost. A workload's factor is (base + seconds) / base
 	parts   map[string]float64
 }
 
@@ -33,7 +33,8 @@ func (l *loss) add(part string, lost float64) {
 	l.parts[part] += lost
 }
 
-// largestLoss returns the part with the most lost seconds.
+// largestLoss returns the part with the most lost seconds. If the loss belongs to a workload, each part is a cause. If
+// the loss belongs to a cause, each part is one workload on one node.
 func (l *loss) largestLoss() (part string, seconds float64) {
 	for _, name := range slices.Sorted(maps.Keys(l.parts)) {
 		if l.parts[name] > seconds {
@@ -61,8 +62,8 @@ func (f *Fleet) losses() losses {
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
-				// Start-ups without success can lack later phases, so the observed time can be too short. The field
-				// "base" must contain at least the expected time of the start-ups without success.
+				// Failed start-ups and start-ups in progress can lack later phases, so their observed time can be too
+				// short. Therefore, base includes at least the expected time of these start-ups.
 				workload.base += max(observed, should*unfinished)
 				continue
 			}
@@ -77,11 +78,12 @@ func (f *Fleet) losses() losses {
 	return result
 }
 
-// expectedTime returns a function that computes, for one cause, the expected seconds of a workload's start-ups
-// on a node. The method tries three groups in this order: other workloads on other nodes, other workloads on all nodes,
-// and all workloads on other nodes. The expected time comes from the first group that has at least leastOthers
-// successful start-ups. If no group has enough successful start-ups, the method returns nil. The first group excludes
-// both the workload and the node, because a slow workload or node would increase its own expected time.
+// expectedTime returns a function for the start-ups of one workload on one node. The function returns the expected
+// seconds of these start-ups for a cause. The method tries three groups of start-ups in this order: other workloads on
+// other nodes, other workloads on all nodes, and all workloads on other nodes. The expected time comes from the first
+// group that has at least leastOthers successful start-ups. If no group has enough successful start-ups, the method
+// returns nil. The first group excludes both the workload and the node, because a slow workload or node would increase
+// its own expected time.
 func (f *Fleet) expectedTime(c cell) func(timeline.Cause) float64 {
 	node, workload, both := f.nodes[c.node], f.workloads[c.workload], f.cells[c]
 	for _, others := range []struct{ without, with []*sum }{

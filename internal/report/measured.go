@@ -8,8 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// Measured contains the sums of a fleet. Prometheus computed the sums with the project's recording rules. Prometheus
-// estimates numbers from scrapes, so numbers of start-ups and pulls can have fractions.
+// Measured contains sums over all nodes of a fleet. Prometheus computes the sums from the agents' metrics, mostly with
+// the project's recording rules. The numbers of start-ups and pulls can be fractions, because Prometheus estimates
+// them from scrapes.
 type Measured struct {
 	Since, Until time.Time
 	Hours        int // number of hours between Since and Until
@@ -22,33 +23,33 @@ type Measured struct {
 	// without success.
 	StartUps, Failures float64
 	InProgress         float64
-	// OtherStartUps is the number of successful start-ups that the agents did not assign to a workload, because the
-	// agents reached the limit of --metrics-workloads.
+	// OtherStartUps is the number of successful start-ups that the agents did not assign to a workload. These agents
+	// had reached the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
 	// Compared is true if Prometheus could compare at least one node with the other nodes. ComparedWorkloads is true if
 	// Prometheus could compare at least one workload with the other workloads.
 	Compared, ComparedWorkloads bool
-	// Causes contains the time of the start-ups by cause. For the lost time of a cause, Prometheus compares each node
-	// with the other nodes, and adds up the lost time of all nodes.
+	// Causes contains the time of the start-ups by cause. To compute the lost time of a cause, Prometheus compares
+	// each node with the other nodes. Then Prometheus adds up the lost time of all nodes.
 	Causes, Nodes, Registries, Workloads MeasuredRows
 	Warnings                             []string // warnings from Prometheus about missing data
 }
 
-// MeasuredRows contains the sums of causes, nodes, registries or workloads, by name.
+// MeasuredRows contains rows of one type: causes, nodes, registries or workloads. The key of a row is its name.
 type MeasuredRows map[string]*MeasuredRow
 
 // MeasuredRow contains the sums of one cause, node, registry or workload. Times are in seconds.
 type MeasuredRow struct {
-	Seconds  float64 // observed time; unknown (0) for nodes and registries
+	Seconds  float64 // observed time; always 0 for nodes and registries
 	Lost     float64 // observed time minus expected time
-	Expected float64 // time that other nodes or registries need for the same work; unknown (0) for causes and workloads
+	Expected float64 // time that other nodes or registries need for the same work; always 0 for causes and workloads
 	StartUps float64 // successful start-ups of a node or workload
 	Failures float64 // unsuccessful start-ups of a workload, or failed pulls
 	Pulls    float64
 	Bytes    float64
-	// Most is the name of the largest part of the lost time. In the row of a node, the field Most names a kind of work.
-	// In the row of a workload, the field Most names a cause. In the row of a cause, the field Most names a node.
+	// Most names the largest part of the lost time. In the row of a node, this part is one kind of work. In the row of
+	// a workload, this part is one cause. In the row of a cause, this part is one node.
 	Most     string
 	MostLost float64
 }
@@ -80,8 +81,8 @@ func (m *MeasuredRow) toRow(name string, base float64) Row {
 	return r
 }
 
-// rounded rounds an estimate. The result is between 0 and maxNumber, even if a broken server returned
-// another number.
+// rounded rounds an estimate to an integer between 0 and maxNumber. A broken server can return numbers outside this
+// range.
 func rounded(estimate float64) int { return int(math.Round(min(max(estimate, 0), maxNumber))) }
 
 // maxNumber is the largest number of bytes, start-ups or pulls in a report.
@@ -173,7 +174,7 @@ func (m *Measured) nodeSection(most int) Section {
 	}
 	const why = "the node or the other nodes had too few start-ups, or the container runtime cannot report when the " +
 		"network of a pod was ready"
-	without := withoutFactor{max(unknown, 0), map[string][]string{why: nil}} // the names of the nodes are unknown
+	without := withoutFactor{max(unknown, 0), map[string][]string{why: nil}} // nil, because the names are unknown
 	return without.note(newSection(rows, most, "no node is slower than the other nodes"), m.NodeCount-unknown,
 		"node has no factor", "nodes have no factor")
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// leastOthers is the minimum number of other start-ups or pulls for a comparison. The node factor has its own
-	// minimum: leastUnits in package factor.
+	// leastOthers limits comparisons. The report compares start-ups or pulls only with at least leastOthers other
+	// start-ups or pulls. The node factor has its own minimum: leastUnits in package factor.
 	leastOthers = 5
 	// leastLost is the minimum lost time of a row. Smaller values are noise.
 	leastLost = 100 * time.Millisecond
@@ -20,8 +20,9 @@ const (
 // Report is the result for the whole fleet.
 type Report struct {
 	Since api.Instant `json:"since"` // time at which the report begins; can be earlier than the requested time
-	// CompleteSince is the time from which the sums of all nodes in NodeCount are complete. If an agent started after
-	// Since, CompleteSince is later than Since. If the time is unknown, CompleteSince is absent.
+	// From the time CompleteSince on, the sums of all nodes in NodeCount are complete. For example, if the first agent
+	// of a node starts after Since, CompleteSince is later than Since. If the time is unknown, CompleteSince is
+	// absent.
 	CompleteSince api.Instant `json:"complete_since,omitzero"`
 	Until         api.Instant `json:"until"`
 	Summary       string      `json:"summary"` // one sentence for people; its wording can change
@@ -90,9 +91,9 @@ type Row struct {
 	InProgress int         `json:"in_progress,omitempty"`
 	Pulls      int         `json:"pulls,omitempty"`
 	Bytes      int64       `json:"bytes,omitempty"`
-	// Most names the largest part of the row's lost time. In the row of a node, the field Most names a kind of work. In
-	// the row of a workload, the field names a cause. In the row of a cause, the field names a workload on one node, or
-	// only a node if the report comes from Prometheus.
+	// Most names the largest part of the row's lost time. In the row of a node, this part is one kind of work. In the
+	// row of a workload, this part is one cause. In the row of a cause, this part is one workload on one node. If the
+	// report comes from Prometheus, the part of a cause is one node.
 	Most     string      `json:"most,omitempty"`
 	MostLost api.Seconds `json:"most_lost_seconds,omitempty"`
 	Sentence string      `json:"sentence"` // one sentence for people; its wording can change

@@ -25,7 +25,8 @@ func (f *Fleet) nodeSection(most int) Section {
 		row := Row{Name: n.Node, Factor: n.Factor, Lost: inAll(n.Lost), StartUps: n.StartUps}
 		if len(n.LostIn) > 0 {
 			row.Most = n.LostIn[0].Work
-			// The lost time in one kind of work can exceed row.Lost, because the node can be faster in other work.
+			// A node can lose time in one kind of work and gain time in other work. So the loss in one kind of work
+			// can exceed row.Lost.
 			row.MostLost = min(row.Lost, inAll(n.LostIn[0].Lost))
 		}
 		row.Sentence = nodeSentence(row)

@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// summarySentence describes the whole report. The argument "coverage" is the text after the number of nodes in the
-// sentence. The argument "measured" names the start-ups whose total duration is r.Seconds, for example "The start-ups".
-// If the argument "compared" is false, the function omits the lost time.
+// summarySentence describes the whole report. The argument "coverage" is a text that follows the number of nodes. The
+// argument "measured" is the subject of the sentence about r.Seconds, for example "The start-ups". If the argument
+// "compared" is false, the function omits the lost time.
 func summarySentence(r Report, coverage, measured string, compared bool) string {
 	text := fmt.Sprintf("%s to %s: %s%s, %s (%d unsuccessful), %d in progress. %s took %s.",
 		r.Since.UTC().Format(minutes), r.Until.UTC().Format(minutes+" MST"),
@@ -30,8 +30,9 @@ func summarySentence(r Report, coverage, measured string, compared bool) string 
 // minutes is the format of the times in summarySentence.
 const minutes = "2006-01-02 15:04"
 
-// coverage states how many nodes have sums for only a part of the period, and the time from which the sums of all nodes
-// are complete. The text omits an unknown time. The text is empty if the sums of all nodes cover the whole period.
+// coverage describes the nodes that have sums for only a part of the period. The text contains the number of these
+// nodes, and the time from which the sums of all nodes are complete. If this time is unknown, the text does not
+// contain a time. If the sums of all nodes cover the whole period, the text is empty.
 func (f *Fleet) coverage() string {
 	switch {
 	case f.late == 0:
@@ -39,15 +40,15 @@ func (f *Fleet) coverage() string {
 	case f.unknown:
 		return fmt.Sprintf(" (%d with incomplete data)", f.late)
 	}
-	// Round up, because the sums can lack the beginning of the minute that contains completeSince. But do not exceed
-	// the end of the period. The same sentence contains this end, rounded down.
+	// Round up to a full minute, because the sums are incomplete until completeSince. But do not exceed the end of the
+	// period, which summarySentence rounds down to a full minute.
 	at := f.completeSince().UTC().Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
 	if end := f.until.UTC().Truncate(time.Minute); at.After(end) {
 		at = end
 	}
 	text := fmt.Sprintf(" (%d with data only since %s", f.late, at.Format(minutes))
 	if f.late > 1 {
-		text += " or earlier" // the time is the latest beginning of these nodes' sums
+		text += " or earlier" // the time belongs to the node whose sums begin last
 	}
 	return text + ")"
 }
@@ -77,7 +78,8 @@ func registrySentence(r Row) string {
 	return "registry " + r.Name + ": " + strings.Join(parts, "; ")
 }
 
-// imageSentence also compares the time per byte, because a large image takes longer from any registry.
+// imageSentence compares the time per pull, and also the time per byte. A pull of a large image takes longer from any
+// registry, so the time per pull alone does not show whether the registry is slow.
 func imageSentence(r Row, image, all api.PullTotals) string {
 	parts := []string{pullsText(r.Pulls)}
 	if r.Lost > 0 {
@@ -117,8 +119,8 @@ func workloadSentence(r Row) string {
 	return r.Name + ": " + strings.Join(parts, "; ")
 }
 
-// pullsText states the number of downloads with a known duration. If no download has a known duration, pullsText does
-// not say "0 pulls", because there can be failed pulls (unfinishedTexts).
+// pullsText states the number of downloads with a known duration. If this number is 0, the text does not contain a
+// number, because the same sentence can report failed pulls.
 func pullsText(n int) string {
 	if n == 0 {
 		return "no measured download"
@@ -133,9 +135,9 @@ func mostText(r Row) string {
 	return fmt.Sprintf(", most in %s (%s)", r.Most, secondsText(r.MostLost))
 }
 
-// unfinishedTexts states how many start-ups or pulls had no success, and how many are in progress. A start-up
-// can end without success although nothing failed, for example because a client deleted the pod. So the argument
-// "without" is "unsuccessful" for start-ups and "failed" for pulls.
+// unfinishedTexts states how many start-ups or pulls did not succeed, and how many are in progress. A start-up can end
+// without success although nothing failed, for example because a client deleted the pod. So the argument "without" is
+// "unsuccessful" for start-ups and "failed" for pulls.
 func unfinishedTexts(r Row, one, many, without string) (parts []string) {
 	if r.Failures > 0 {
 		parts = append(parts, plural(r.Failures, one, many)+" "+without)

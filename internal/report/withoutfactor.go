@@ -10,7 +10,9 @@ import (
 // The type "withoutFactor" lists the nodes or registries that have no factor.
 type withoutFactor struct {
 	count int
-	names map[string][]string // by the reason for the missing factor; a list is nil if the names are unknown
+	// The keys of the map "names" are the reasons for missing factors. If the names of the nodes or registries are
+	// unknown, the value is nil.
+	names map[string][]string
 }
 
 func (w *withoutFactor) add(name, why string) {
@@ -21,9 +23,9 @@ func (w *withoutFactor) add(name, why string) {
 	w.names[why] = append(w.names[why], name)
 }
 
-// note adds the reasons to the note of a section. The argument "compared" is the number of nodes or registries with a
-// factor. The arguments "one" and "many" are the text after the number of missing factors, in the singular and in the
-// plural.
+// note replaces the note of a section with the reasons for missing factors. If no factor is missing, note returns the
+// section unchanged. The argument "compared" is the number of nodes or registries with a factor. The arguments "one"
+// and "many" follow the number of missing factors, for example "node has no factor" and "nodes have no factor".
 func (w *withoutFactor) note(s Section, compared int, one, many string) Section {
 	if w.count == 0 {
 		return s
@@ -46,7 +48,8 @@ func (w *withoutFactor) note(s Section, compared int, one, many string) Section 
 // maxNamed is the maximum number of nodes or registries that one part of a note names.
 const maxNamed = 20
 
-// listOf lists at most maxNamed names and the number of the other names.
+// listOf returns a text with at most maxNamed names. If there are more names, the text ends with the number of the
+// other names.
 func listOf(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {

@@ -1,5 +1,5 @@
-// Package resourcetype contains kubectl's names of the resource types that have start-ups or own pods. The package is
-// pure. The command line and the read API use it.
+// Package resourcetype lists resource types with their names in kubectl: pods, nodes, and the workloads that own pods.
+// The package is pure. The command line and the agent's read API use the package.
 package resourcetype
 
 import (
@@ -35,8 +35,9 @@ func All() []Type {
 // apiVersion matches the version of an API group, such as v1 or v1beta1.
 var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// KindOf returns the kind of a resource type in one of kubectl's forms: TYPE, TYPE.GROUP or TYPE.VERSION.GROUP. For
-// example, deploy, deployment.apps and deployments.v1.apps have the kind Deployment. KindOf ignores the case.
+// KindOf returns the kind of a resource type. The argument "word" names the type as in kubectl: TYPE, TYPE.GROUP or
+// TYPE.VERSION.GROUP. For example, deploy, deployment.apps and deployments.v1.apps have the kind Deployment. KindOf
+// ignores the case.
 func KindOf(word string) (kind string, known bool) {
 	name, rest, qualified := strings.Cut(strings.ToLower(word), ".")
 	version, group, versioned := strings.Cut(rest, ".")
@@ -49,16 +50,17 @@ func KindOf(word string) (kind string, known bool) {
 	return "", false
 }
 
-// Similar returns the name of a resource type that differs from the word in at most one or two letters. The result is
-// empty if there is no such name. Similar ignores names of up to three letters, because many words are similar to them.
-// For example, prod is similar to pod, but is usually a namespace.
+// Similar returns the name of a resource type that is most similar to the word. A name of four to seven letters can
+// differ from the word in one letter, and a longer name in two letters. If no name is similar, the result is empty.
+// Similar ignores names of up to three letters, because many words are similar to them. For example, prod is similar
+// to pod, but is usually a namespace.
 func Similar(word string) string {
 	word = strings.ToLower(word)
 	best, least := "", maxDistance+1
 	for _, t := range All() {
 		for _, name := range t.Names {
 			if abs := max(len(word)-len(name), len(name)-len(word)); abs > maxDistance {
-				continue // a long word would make the computation slow
+				continue // ComputeDistance would be slow for a long word
 			}
 			d := levenshtein.ComputeDistance(word, name)
 			if d <= min(maxDistance, len(name)/4) && d < least {
@@ -69,11 +71,11 @@ func Similar(word string) string {
 	return best
 }
 
-// maxDistance is the largest edit distance of a similar name.
+// maxDistance is the largest edit distance between a word and a similar name.
 const maxDistance = 2
 
-// OwnerKind returns the kind that the owner in a request has. If KindOf does not know the word, OwnerKind returns the
-// word unchanged, because custom resources can also own pods.
+// OwnerKind returns the kind of an owner. The argument "word" is the owner's resource type in a request. If KindOf
+// does not know the word, OwnerKind returns the word unchanged, because custom resources can also own pods.
 func OwnerKind(word string) string {
 	if kind, known := KindOf(word); known {
 		return kind

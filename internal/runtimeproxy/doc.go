@@ -4,7 +4,8 @@
 // each allowed call. Package cri allows only the calls that the agent makes. If package cri does not allow a call,
 // package runtimeproxy refuses the call, and the runtime never receives it.
 //
-// The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime. For each call, the package
-// forwards one request and then the messages of the response in order. Package cri decodes each request and encodes the
-// allowed part of the request again. The package opens no network connections and reads no files.
+// The caller runs a Proxy on one goroutine. The Proxy stores no data from the runtime. For each call, the package
+// forwards one request and then the messages of the response in order. Package cri decodes each request and creates a
+// new request with only the checked fields. The runtime receives only this new request. The package opens no network
+// connections and reads no files.
 package runtimeproxy

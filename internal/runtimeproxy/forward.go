@@ -23,8 +23,8 @@ const (
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec passes messages without decoding them. The method Name returns the name of gRPC's default codec, because gRPC
-// sends this name to the runtime as the encoding of the messages.
+// codec passes messages without decoding them. gRPC sends the result of the method Name to the runtime as the encoding
+// of the messages. So Name returns the name of gRPC's default codec.
 type codec struct{}
 
 // frame is one encoded message. The proxy forwards the buffers of a response and does not copy them. A frame can be
@@ -87,8 +87,9 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// prepare accepts only calls with a deadline of at most callLimit. The deadline ends the call on both sides, even if
-// the client reads no response. prepare forwards only one of the client's headers: the namespace.
+// prepare accepts only calls with a deadline of at most callLimit. At the deadline, gRPC ends the call to the client
+// and the call to the runtime, even if the client reads no response. prepare forwards only one of the client's
+// headers: the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
 		return nil, fmt.Errorf("the call must have a deadline of at most %s", callLimit)

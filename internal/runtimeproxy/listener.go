@@ -47,7 +47,8 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// boundedListener closes new connections immediately while maxConnections are open.
+// boundedListener limits the open connections. While maxConnections connections are open, boundedListener closes each
+// new connection immediately.
 type boundedListener struct {
 	net.Listener
 	open chan struct{} // semaphore with capacity maxConnections; one element for each open connection

@@ -35,7 +35,7 @@ const (
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond
-	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent also has its
+	// maxReconnectDelay is the maximum delay between two attempts to connect to the runtime. The agent also has its
 	// own delay before it reconnects.
 	maxReconnectDelay = 500 * time.Millisecond
 )
@@ -100,8 +100,9 @@ func Listen(config Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Run serves until ctx is done. After ctx is done, Run still serves its clients until they have disconnected, for at
-// most 6 s. Run returns an error only if it cannot continue. Run removes the socket. The caller can call Run only once.
+// Run serves until ctx is done. After ctx is done, Run still serves its clients until they disconnect, but for at most
+// 6 s. Run returns an error only if it cannot continue. Before Run returns, it removes the socket. The caller can call
+// Run only once.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
 	defer p.refused.logCounts()

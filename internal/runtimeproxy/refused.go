@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// maxRefusedMethods is the maximum number of remembered method names. A limit is necessary because the client
-	// chooses the names. CRI and containerd have 120 methods.
+	// maxRefusedMethods is the maximum number of method names that the proxy stores. A limit is necessary because the
+	// client chooses the names. CRI and containerd have 120 methods.
 	maxRefusedMethods = 256
-	// maxMethodName is the maximum length of a remembered name in bytes. The longest method name of CRI and containerd
-	// has 62 bytes.
+	// maxMethodName is the maximum length of a stored name in bytes. The longest method name of CRI and containerd has
+	// 62 bytes.
 	maxMethodName = 128
 )
 

@@ -21,13 +21,13 @@ var (
 type Config struct {
 	Name     string // value of the label "sink"; must not change while the agent runs
 	Capacity int    // maximum number of queued items
-	// Drain is how long Run still delivers queued items after its context is done.
+	// After the context of Run is done, Run delivers queued items for at most the duration Drain.
 	Drain      time.Duration
 	Registerer prometheus.Registerer // registers the three metrics of this sink
 }
 
-// Queue holds items that wait for delivery, in order. A full queue drops the newest item and keeps the
-// older items. All methods except Run are safe to call from any goroutine.
+// Queue holds items until Run delivers them. Run delivers the oldest item first. A full queue drops each new item and
+// keeps the queued items. All methods except Run are safe to call from any goroutine.
 type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
@@ -49,7 +49,8 @@ func NewQueue[T any](config Config) *Queue[T] {
 // or ErrEnded after Run has returned. Offer never waits.
 func (q *Queue[T]) Offer(item T) error { return q.OfferLeaving(item, 0) }
 
-// OfferLeaving works like Offer, but leaves the given number of places free for more important items.
+// OfferLeaving works like Offer, but keeps some places in the queue free for more important items. The argument
+// "places" is the number of these free places.
 func (q *Queue[T]) OfferLeaving(item T, places int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,19 +81,18 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // but not for longer than the duration Drain. Run calls the function "idle" each time the queue is empty. Run returns
 // nil if it delivered all items. The caller can call Run only once.
 //
-// If the function "deliver" returns nil, Run does not count the item. The caller must count the item with Sent or Drop,
-// immediately or later. If "deliver" returns an error, Run drops this item and all queued items, and returns the error.
-// The time limit Drain starts when ctx is done. If items remain when the time limit Drain is over, Run drops all queued
-// items and returns ErrSlow. The context of the function "deliver" ends when the time limit Drain is over, and not when
-// ctx is done. If "deliver" ignores its context, Run waits until "deliver" returns.
+// If the function "deliver" returns nil, the caller must count the item with Sent or Drop, immediately or later. Run
+// does not count this item. If "deliver" returns an error, Run drops this item and all queued items, and returns the
+// error. The time limit Drain starts when ctx is done. If items remain when the time limit Drain is over, Run drops
+// all queued items and returns ErrSlow. The context of the function "deliver" does not end when ctx is done. This
+// context ends when the time limit Drain is over. If "deliver" ignores its context, Run waits until "deliver" returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(q.config.Drain, cancel) })()
 	defer q.end()
 	for {
-		// Run checks ctx before it reads the queue. Therefore, Run delivers all items that were offered before ctx was
-		// done.
+		// Run checks ctx before it reads the queue. So Run does not miss items that were offered before ctx was done.
 		stopping := ctx.Err() != nil
 		var item *T
 		select {
@@ -121,7 +121,7 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	}
 }
 
-// end drops all queued items. Later calls of Offer drop their items.
+// end drops all queued items. After end, Offer drops every item.
 func (q *Queue[T]) end() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

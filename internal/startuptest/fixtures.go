@@ -13,8 +13,8 @@ func After(d time.Duration) time.Time {
 	return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC).Add(d)
 }
 
-// ColdStart returns the start-up of a pod with an init container and a main container. The main container's image
-// came from a registry:
+// ColdStart returns the start-up of a pod with an init container and a main container. The node pulled the main
+// container's image from a registry. The phases take:
 //
 //	0.5 s scheduling, 0.25 s pick-up, 2.25 s volumes+network+sandbox, 1 s queue, 5 s pull,
 //	0.1 s create, 0.9 s start, 2.000000001 s readiness probe; 12.000000001 s in all
@@ -81,7 +81,7 @@ func All() []timeline.Timeline {
 	return []timeline.Timeline{ColdStart(), StillPulling(), InTransition()}
 }
 
-// InTransition returns a start-up with all data that transition records contain:
+// InTransition returns a start-up with all data that the records of package transition contain. Its timeline:
 //
 //	pod       scheduled after 0.5 s, ready at 22.000000001 s
 //	setup     init container, runs from 2 s to 3.5 s
@@ -135,10 +135,10 @@ func InTransition() timeline.Timeline {
 			{Container: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1",
 				Outcome:     imagepull.OutcomeJoined,
 				RequestedAt: After(time.Second), FinishedAt: After(1750 * ms)},
-			// the time of this pull is unknown, so the pull has no record
+			// package transition creates no record for this pull, because all times of the pull are unknown
 			{Container: "setup", Kind: timeline.KindInit, Image: "registry.example:5000/tools/setup@sha256:" +
 				"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", Outcome: imagepull.OutcomePresent},
-			// FinishedAt is the time at which the kubelet checked the image
+			// FinishedAt is the time at which the kubelet found the image on the node
 			{Container: "proxy", Kind: timeline.KindSidecar, Image: "registry.example:5000/proxy:2",
 				Outcome:    imagepull.OutcomePresent,
 				FinishedAt: After(4 * time.Second)},
@@ -166,8 +166,8 @@ func InTransition() timeline.Timeline {
 	}
 }
 
-// StillPulling returns the start-up of a pod without an owner. The first pull of the pod is in progress, and the
-// evidence has a conflict and a gap.
+// StillPulling returns the start-up of a pod without an owner. The first pull of the pod is in progress. Two sources
+// disagree about one milestone (Conflicts), and two milestones lack evidence (Missing).
 func StillPulling() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",
@@ -215,8 +215,8 @@ func Killed() timeline.Timeline {
 	return t
 }
 
-// Predictable returns ColdStart with more evidence: enough to predict how long the start-up would take without the
-// pull.
+// Predictable returns ColdStart with more evidence. From this evidence, package whatif can predict how long the
+// start-up would take without the pull.
 func Predictable(name string) timeline.Timeline {
 	t := ColdStart()
 	t.Name, t.UID = name, name

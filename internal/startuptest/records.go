@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines encodes the records of one kind for a start-up.
+// Lines encodes the records of a start-up as JSON lines. The function "kind" creates the records.
 func Lines(t testing.TB, kind func(timeline.Timeline, time.Time) []any, tl timeline.Timeline, now time.Time) [][]byte {
 	t.Helper()
 	var lines [][]byte

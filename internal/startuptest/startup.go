@@ -11,8 +11,8 @@ import (
 )
 
 // New returns a start-up of typical size. Each value of n gives a different start-up. The pod has an init container, a
-// sidecar, and a container whose image came from a registry. Each start-up has its own timestamps, UID and digests, so
-// that it does not compress better than a real start-up.
+// sidecar, and a container whose image came from a registry. Each start-up has its own timestamps, UID and digests.
+// With equal values, the start-ups would compress better than real start-ups.
 func New(n int) timeline.Timeline {
 	s := &startUp{random: rand.New(rand.NewPCG(uint64(n), 1)),
 		at: time.Date(2026, time.March, 1, 12, 0, 0, n, time.UTC)}
@@ -60,7 +60,7 @@ func (s *startUp) uid() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// phase adds a phase of up to two seconds that ends with the given milestone.
+// phase adds a phase and the milestone at the end of the phase. The phase has a random length of up to two seconds.
 func (s *startUp) phase(
 	phase timeline.Phase,
 	container string,
@@ -109,7 +109,8 @@ func (s *startUp) pull(container string) {
 	s.t.Pulls = append(s.t.Pulls, p)
 }
 
-// Changed returns a copy of the start-up with another total time, as if a new observation had arrived.
+// Changed returns a copy of the start-up with the state StateStarting and another total time. The copy looks like the
+// start-up after a new observation.
 func Changed(t timeline.Timeline, n int) timeline.Timeline {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.UID, n)

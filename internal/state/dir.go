@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Names of files in the directory. Files of interrupted writes have names that begin with a dot.
+// Names of files in the directory. If a write was interrupted, the name of its file begins with a dot.
 const (
 	fileName    = "state.jsonl"
 	badSuffix   = ".bad"
@@ -44,7 +44,7 @@ func openDir(path string) (dir, error) {
 
 // removeInterrupted removes the files of interrupted writes.
 func (d dir) removeInterrupted() {
-	// A file that remains is harmless and only uses space.
+	// Ignore errors, because a remaining file is harmless and only uses space.
 	for _, glob := range []string{pendingGlob, pendingSumsGlob} {
 		leftovers, _ := filepath.Glob(filepath.Join(d.path, glob))
 		for _, leftover := range leftovers {

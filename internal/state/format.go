@@ -17,7 +17,7 @@ import (
 // version is the version of the format. The package can read every older version. A file of version 1 has one section.
 const version = 2
 
-// The kinds of lines in a section, except the lines of the recording.
+// The kinds of lines in a section. Package recording defines the kinds of the lines in the recording.
 const (
 	kindHeader   = "state"
 	kindReported = "reported"
@@ -53,22 +53,22 @@ type endLine struct {
 
 // Contents is the content of a state file.
 type Contents struct {
-	// Since is a time on the agent's clock. The previous agent was responsible for the start-up of every pod that
-	// reached the node after Since. If the agent found no usable file, Since is zero.
+	// Since is a time on the agent's clock. The previous agent had to report the start-up of every pod that reached the
+	// node after Since. If the agent found no usable file, Since is zero.
 	Since time.Time
-	// InFlight holds the periods in which the runtime did not respond, followed by the observations of each pod in the
-	// order of arrival.
+	// InFlight first lists the periods in which the runtime did not respond. After them, InFlight lists the
+	// observations of the pods that are not in Reported. The observations of each pod are in the order of arrival.
 	InFlight []timeline.Observation
-	Reported []string // UIDs of reported pods, in the order of the reports
-	// Terminations holds observations of reported pods that were being deleted. The observations of each pod are in the
-	// order of arrival.
+	Reported []string // UIDs of pods whose start-up was reported, in the order of the reports
+	// Terminations lists observations of pods that are in Reported. These pods were being deleted. The observations of
+	// each pod are in the order of arrival.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest post-startup kubelet Event that the agent has reported. EventsUntil is zero
 	// if the agent has not reported a post-startup kubelet Event.
 	EventsUntil time.Time
 }
 
-// The reasons why an agent cannot use a file.
+// Errors for files that an agent cannot use.
 var (
 	errNoState   = errors.New("the file is not a podlapse state file")
 	errTruncated = errors.New("the file is truncated")
@@ -88,7 +88,7 @@ func encodeLine(value any) ([]byte, error) {
 // seal creates the last line of a section.
 func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.Sprintf("%08x", sum)}) }
 
-// parse parses a whole file. The error is the reason why this agent cannot use the file.
+// parse parses a whole file. If this agent cannot use the file, the error states the reason.
 func parse(text []byte, node string) (Contents, error) {
 	if _, err := readHeader(firstLine(text), node); err != nil {
 		return Contents{}, err
@@ -142,9 +142,9 @@ func readHeader(line []byte, node string) (h header, err error) {
 	return h, nil
 }
 
-// cutSection splits the text after the first end line. The result "section" contains the lines before the end line. The
-// argument "before" is the checksum of the file before the section. The result "sum" is the checksum of the file up to
-// the end of the section.
+// cutSection cuts the text into two parts: the first section and the rest. The result "section" does not include the
+// section's end line. The argument "before" is the checksum of all lines of the file before the section. The result
+// "sum" is the checksum of all lines up to and including the end line.
 func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, err error) {
 	end := bytes.Index(text, []byte("\n"+endPrefix)) + 1
 	line, rest, complete := bytes.Cut(text[end:], []byte("\n"))
@@ -162,8 +162,8 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 	return text[:end], rest, checksum(sum, text[end:len(text)-len(rest)]), nil
 }
 
-// addSection adds a section to c. If a section records a pod as reported, the pod's observations in this section and in
-// later sections concern its termination. addSection adds observations of terminations to c.Terminations.
+// addSection adds a section to c. A section can record a pod as reported. The pod's observations after this record
+// concern the termination of the pod, so addSection adds them to c.Terminations.
 func (c *contents) addSection(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -171,7 +171,7 @@ func (c *contents) addSection(section []byte, node string) error {
 		return err
 	}
 	c.EventsUntil = h.EventsUntil
-	c.silences = timeline.SilenceLog{} // a section's silences replace all earlier silences
+	c.silences = timeline.SilenceLog{} // the silences in a section replace those in earlier sections
 	ended := map[string]bool{}         // pods whose earlier observations are obsolete
 	for {
 		line, rest, _ := bytes.Cut(section, []byte("\n"))
@@ -224,10 +224,11 @@ func (c *contents) addObservations(reader *recording.Reader) error {
 	}
 }
 
-// outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
-// the absence of Events only while a watch is open. While no agent runs, no watch is open. EventsLost is useless
-// without EventsWatched, because it only revokes EventsWatched. The next agent opens its own watch, which begins with
-// all Events that the API server still holds. The next agent itself reads the control plane's clock and the pressure.
+// outlivesAgent returns false for observations that the next agent must not use. EventsWatched can prove that an Event
+// does not exist, but only while a watch of the Events is open. While no agent runs, no watch is open. EventsLost only
+// revokes EventsWatched, so EventsLost is useless without EventsWatched. The next agent opens its own watch. This watch
+// first delivers all Events that the API server still holds. The next agent also reads the control plane's clock and
+// the pressure counters of the kernel again.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -5,11 +5,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up requires about ten observations of 1 KiB each. Only a pod in a crash loop exceeds
-// maxObservations or maxPodBytes. If a crash loop exceeds a limit, the file holds only the beginning of the crash loop.
-// A node has about a hundred pods.
+// Limits on the content of the state file. A start-up requires about ten observations of 1 KiB each. Only a pod in a
+// crash loop exceeds maxObservations or maxPodBytes. If a crash loop exceeds a limit, the file holds only the beginning
+// of the crash loop. A node has about a hundred pods.
 const (
-	maxObservations = 256 // maximum number of one pod's observations that changed the evidence
+	maxObservations = 256 // maximum per pod; counts only observations that changed the evidence
 	maxPodBytes     = 256 << 10
 	maxInFlight     = 1024 // maximum number of pods with observations
 	maxReported     = 4096 // maximum number of reported pods in the file
@@ -17,8 +17,8 @@ const (
 	// maxAppended is the maximum size of the sections after the first section, in bytes. A larger value would make the
 	// file larger, but would hardly make saves cheaper.
 	maxAppended = 256 << 10
-	// maxLineBytes is the maximum size of the observations of all pods together, in bytes. The rest of the file is for
-	// the appended sections, the header, the end line and the reported pods.
+	// maxLineBytes is the maximum total size of the observations of all pods, in bytes. The remaining 1 MiB of the file
+	// is for the appended sections, the header, the end line and the reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
 
@@ -28,7 +28,7 @@ type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of observations that changed the evidence
 	full        bool // true if the Saver omitted an observation
-	gone        bool // true if the object was removed; the Saver drops the data after the report
+	gone        bool // true if the pod object was removed; the Saver drops the data after the report
 	terminating bool // true if the start-up was reported and the pod is being deleted
 	saved       bool // true if the file contains data of the pod for the next agent
 
@@ -44,8 +44,9 @@ type freshObservation struct {
 	temporary bool
 }
 
-// add keeps an observation, or returns false if the limit is reached. add always keeps the latest pod object and the
-// deletion of the pod, because no source can repeat the last state of a deleted pod.
+// add stores an observation. If the observation exceeds maxObservations, add returns false. Even beyond the limit, add
+// stores the latest pod object and the deletion of the pod, because no source can repeat the last state of a deleted
+// pod.
 func (p *inFlight) add(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -63,9 +64,9 @@ func (p *inFlight) add(o timeline.Observation, news bool) bool {
 	return hasRoom || !news
 }
 
-// encode encodes each observation that fits: the data of the pod must not exceed maxPodBytes, and must not grow by more
-// than the argument "room", in bytes. encode returns the lines of the encoded observations and the number of omitted
-// observations.
+// encode encodes the observations that fit, and omits the others. The total size of the pod's data is at most
+// maxPodBytes. In one call of encode, the data grows by at most "room" bytes. encode returns the lines of the encoded
+// observations and the number of omitted observations.
 func (p *inFlight) encode(observations []freshObservation, room int) (added [][]byte, lost int) {
 	before := p.bytes
 	for _, f := range observations {

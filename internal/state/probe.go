@@ -6,9 +6,9 @@ import "github.com/podlapse/podlapse/internal/writable"
 // file, the next agent removes the file.
 const fileTemporary = ".state.jsonl.check-*"
 
-// Probe tests whether an agent can keep its state in the directory. Probe creates the directory if it is absent, but
-// does not change the contents. If the directory is usable, but a running agent already uses the directory, the error
-// is ErrInUse.
+// Probe tests whether an agent can keep its state in the directory. If the directory is absent, Probe creates it. Probe
+// leaves the existing files unchanged. If Probe can write to the directory, but a running agent uses the directory, the
+// error is ErrInUse.
 func Probe(path string) error {
 	d, err := openDir(path)
 	if err != nil {

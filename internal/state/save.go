@@ -36,8 +36,8 @@ func (s *Saver) markSaved(pods []*inFlight, err error) {
 	}
 }
 
-// write appends the changes to the file. If the appended sections become too large, or if write cannot append to the
-// file, it replaces the file. The result "pods" contains the pods whose data was written.
+// write appends the changes to the file. If the appended sections become too large, or if appending to the file fails,
+// write replaces the file. The result "pods" contains the pods whose data was written.
 func (s *Saver) write() (pods []*inFlight, err error) {
 	section, pods, err := s.section(s.encode())
 	if err == nil && s.append(section) {
@@ -54,7 +54,7 @@ func (s *Saver) write() (pods []*inFlight, err error) {
 	return pods, err
 }
 
-// append appends a section to the file. append returns false if the next section must replace the file.
+// append appends a section to the file. If the caller must replace the file instead, append returns false.
 func (s *Saver) append(section [][]byte) bool {
 	size := sizeOf(section)
 	if s.size == 0 || s.appended+size > maxAppended || s.file.append(section, s.size) != nil {
@@ -112,7 +112,8 @@ func (s *Saver) encode() map[*inFlight][][]byte {
 	return lines
 }
 
-// reportLost counts omitted data and logs the first omission. The caller must hold the lock.
+// reportLost counts omitted observations and UIDs. While a limit of the file is reached, reportLost logs only the first
+// omission. The caller must hold the lock.
 func (s *Saver) reportLost(lost int) {
 	s.dropped.Add(float64(lost))
 	if lost > 0 && !s.full {
@@ -127,8 +128,9 @@ func (s *Saver) reportLost(lost int) {
 }
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
-// contains the pods of the given observations. A reader treats the observations in a section as newer than the
-// section's changes. So section omits the observations of a pod that was reported or removed after the call of encode.
+// contains the pods whose observations are in the section. If a pod was reported or removed after the call of encode,
+// section omits the pod's observations. Otherwise, a reader would treat these observations as newer than the report or
+// the removal.
 func (s *Saver) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +149,7 @@ func (s *Saver) section(observations map[*inFlight][][]byte) (lines [][]byte, po
 	return lines, pods, err
 }
 
-// whole returns a section with all data, and the pods whose data the section contains.
+// whole returns a section with all data. The result "pods" contains the pods whose data is in the section.
 func (s *Saver) whole() (lines [][]byte, pods []*inFlight, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,9 +16,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The Saver saves each change immediately, because the agent is awake then, and a later save would wake the agent
-// again. The constants savesPerSecond and saveBurst limit the saves while many pods start at the same time. If the
-// agent is killed, the sources repeat the observations since the last save, although sometimes less precisely.
+// The Saver saves each change immediately, while the agent is awake. A later save would wake the agent again. The
+// constants savesPerSecond and saveBurst limit the saves while many pods start at the same time. If the agent is
+// killed, the sources repeat most of the observations since the last save. The repeated observations are sometimes less
+// precise.
 const (
 	savesPerSecond = 5
 	saveBurst      = 5 // maximum number of saves in quick succession
@@ -38,7 +39,7 @@ type Config struct {
 	Logger     *zap.Logger
 }
 
-// Saver saves the data that must survive the agent. Observe, ObserveTermination, Reported, Saved, Gone and
+// Saver saves the data that the next agent on the node needs. Observe, ObserveTermination, Reported, Saved, Gone and
 // SetEventsUntil never wait for the disk and are safe to call from any goroutine.
 type Saver struct {
 	config  Config
@@ -52,7 +53,7 @@ type Saver struct {
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
 	silences timeline.SilenceLog  // periods without responses from the runtime; they explain delays of starting pods
-	lost     int                  // number of omitted observations and entries since the last save
+	lost     int                  // number of observations and UIDs that were omitted since the last save
 	// eventsUntil is the time of the latest post-startup kubelet Event that the agent has reported.
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
@@ -79,9 +80,9 @@ type file struct {
 	append  func(lines [][]byte, size int64) error // appends to a file that has the given size
 }
 
-// Open creates the directory if it is absent and reads the state of the previous agent on this node. If the state file
-// is unusable, Open renames the file and logs a warning. Open fails only if it cannot create or lock the directory, for
-// example because another agent uses the directory. No other agent can use the directory until Close.
+// Open reads the state of the previous agent on this node. If the directory is absent, Open creates it. If the state
+// file is unusable, Open renames the file and logs a warning. Open fails only if it cannot create or lock the
+// directory, for example because another agent uses the directory. No other agent can use the directory until Close.
 func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 	d, err := openDir(path)
 	if err != nil {
@@ -98,9 +99,9 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 // Close releases the directory for another agent. The caller must stop the Saver first.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// NewSaver creates a Saver with the contents of the directory, and immediately saves the contents again. The first save
-// tests the disk and stores the time from which the next agent must report start-ups. NewSaver panics if its metric is
-// already registered.
+// NewSaver creates a Saver with the state of the previous agent, and immediately saves this state again. The first save
+// tests whether the agent can write the file. The first save also stores the time from which the next agent must report
+// start-ups. NewSaver panics if its metric is already registered.
 func (d *Dir) NewSaver(config Config) (*Saver, error) {
 	header, err := recording.EncodeHeader(config.Header)
 	if err != nil {
@@ -129,7 +130,8 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		// If every stored pod object counted as new, each restart would add another pod object to the file.
+		// Some stored pod objects did not change the evidence. If these objects counted as news, each restart would add
+		// a pod object to the file.
 		s.Observe(o, e.Apply(o))
 	}
 	for _, uid := range d.Reported {
@@ -158,8 +160,8 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 // Observe receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
 // observation changed the evidence. Observe stores observations that changed the evidence. If a pod object did not
 // change the evidence, Observe stores the object only until the next pod object arrives. Observe also stores the
-// silences: the periods in which the runtime did not respond. A save drops the silences of the runtime if the Saver has
-// no data of any pod.
+// silences: the periods in which the runtime did not respond. If the Saver has no data of any pod, the next save drops
+// the silences.
 func (s *Saver) Observe(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -201,7 +203,7 @@ func (s *Saver) ObserveTermination(o timeline.Observation, news bool) {
 	p := s.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(s.reported, o.PodUID()) {
-			return // the next agent cannot use an observation without a pod object and a reported start-up
+			return // the next agent needs both: a pod object and a reported start-up
 		}
 		if len(s.inFlight) == maxInFlight {
 			s.lost++
@@ -237,8 +239,8 @@ func (s *Saver) Reported(uid string) {
 	s.addChange(kindReported, uid)
 	s.reported = append(s.reported, uid)
 	if len(s.reported) > maxReported {
-		// Drop the pod that was reported first. The next agent can report the dropped pod's start-up again if the pod
-		// reached the node after Scope.Since.
+		// Drop the pod that was reported first. If this pod reached the node after Scope.Since, the next agent can
+		// report its start-up again.
 		s.addChange(kindRemoved, s.reported[0])
 		s.reported = slices.Delete(s.reported, 0, 1)
 		s.lost++
@@ -265,8 +267,8 @@ func (s *Saver) Gone(uid string) {
 // addChange stores a change for the next save. The caller must hold the lock.
 func (s *Saver) addChange(kind, uid string) { s.changes = append(s.changes, changeLine{kind, uid}) }
 
-// Saved returns true if the next agent finds the pod's start-up in the file. Only the observations since the last save
-// can be missing from the file.
+// Saved returns true if the next agent finds the pod's start-up in the file. The file can lack observations that
+// arrived after the last save or that exceeded a limit.
 func (s *Saver) Saved(uid string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// The sums for the report about the fleet have their own file. The agent saves the sums less often than it saves the
-// start-ups in progress. Damage to the file of the sums does not affect the state file.
+// The sums for the command `kubectl podlapse report` have their own file. The agent saves the sums less often than it
+// saves the start-ups in progress. Damage to the file of the sums does not affect the state file.
 
-// Sums returns the content of the file with the sums of the previous agent. Without a file, the result is nil.
+// Sums returns the sums that the previous agent saved. If the file of the sums does not exist, the result is nil.
 func (d *Dir) Sums() ([]byte, error) {
 	text, err := readFile(d.dir.sums())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -22,7 +22,7 @@ func (d *Dir) Sums() ([]byte, error) {
 	return text, nil
 }
 
-// SaveSums atomically replaces the file with the sums.
+// SaveSums atomically replaces the saved sums with the given text.
 func (d *Dir) SaveSums(text []byte) error {
 	if err := d.dir.replaceFile(d.dir.sums(), [][]byte{text}); err != nil {
 		return fmt.Errorf("write the hourly sums for the report: %w", err)

@@ -14,8 +14,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp equals newsFor in cmd/agent. An agent also reports start-ups that ended while no agent ran, but only if the
-// pod reached the node at most caughtUp before the agent started.
+// caughtUp equals newsFor in cmd/agent. A start-up can end while no agent runs. The next agent reports such a start-up
+// only if the pod reached the node at most caughtUp before this agent started.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -77,7 +77,7 @@ func (t *Tally) Restore(text []byte) error {
 		began = caught // the sums can lack start-ups that ended between the save and "caught"
 	}
 	if began.Before(t.began) {
-		t.began = now.Add(began.Sub(now)) // time.Time.Add keeps the monotonic reading for beganAt
+		t.began = now.Add(began.Sub(now)) // Add keeps the monotonic clock reading, which beganAt needs
 	}
 	for _, h := range content.Hours {
 		i := t.hourAt(h.Start.Time, now)
@@ -97,8 +97,9 @@ func (t *Tally) Restore(text []byte) error {
 	return nil
 }
 
-// Run saves the sums after each change, at most once a minute, and always when ctx is done. The function "write"
-// replaces the saved sums. If several saves fail in a row, Run passes only the first error to the function "failed".
+// After a change, Run waits for a minute and then saves the sums. When ctx is done, Run saves the sums immediately and
+// returns nil. The function "write" replaces the saved sums. If several saves fail in a row, Run passes only the first
+// error to the function "failed".
 func (t *Tally) Run(ctx context.Context, write func([]byte) error, failed func(error)) error {
 	failing := false
 	save := func() {

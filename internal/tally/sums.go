@@ -26,7 +26,7 @@ const (
 	itemSize     = int(unsafe.Sizeof(api.ReportItem{})) + 2*(int(unsafe.Sizeof(key{}))+8) + 32
 	causeSize    = int(unsafe.Sizeof(api.CauseTotals{}))
 	registrySize = int(unsafe.Sizeof(api.RegistryTotals{})) + 2*24 + 32
-	// othersSize is the memory that named entries leave free for the "other" entries.
+	// othersSize is the memory that is reserved for the "other" entries.
 	othersSize = 2*itemSize + 32*causeSize + registrySize
 )
 
@@ -70,10 +70,11 @@ func newHour(node string) *Sums {
 	return s
 }
 
-// wouldExceedLimit reports whether the sums would exceed their limit with a new entry of the given size.
+// wouldExceedLimit reports whether a new entry of the given size would exceed the limit of the sums.
 func (s *Sums) wouldExceedLimit(size int) bool { return s.hour && s.bytes+size+othersSize > s.limit }
 
-// Add adds a start-up. The caller must add each start-up only once. Add ignores reconstructed start-ups.
+// Add adds a start-up. The caller must add each start-up only once. Add ignores reconstructed start-ups (see
+// api.Record), and ended start-ups that are not settled yet.
 func (s *Sums) Add(record api.Record) {
 	starting := record.State == timeline.StateStarting
 	if starting != record.SettledAt.IsZero() || record.Reconstructed {
@@ -168,7 +169,8 @@ func (s *Sums) addTotals(totals api.TotalsRecord) {
 	}
 }
 
-// registryTotals returns the totals of a registry, or the totals of all other registries if a limit is reached.
+// registryTotals returns the totals of a registry. If the registry is new, registryTotals adds it. If a limit prevents
+// this, registryTotals returns the combined totals of all other registries.
 func (s *Sums) registryTotals(name string) *api.RegistryTotals {
 	if r := s.registries[name]; r != nil {
 		return r
@@ -194,7 +196,8 @@ func (s *Sums) registryTotals(name string) *api.RegistryTotals {
 	return r
 }
 
-// add adds the sums of one item to the item with the same key, or to the "other" item if a limit is reached.
+// add adds the sums of one item to the item with the same key. If a limit prevents a new item, add uses the "other"
+// item.
 func (s *Sums) add(from api.ReportItem) {
 	k := keyOf(from)
 	item := s.items[k]
@@ -240,7 +243,7 @@ func sizeOfNames(i api.ReportItem) int {
 // fold moves the sums of all items and registries to the "other" entries. The totals of the node stay the same.
 func (s *Sums) fold() {
 	if len(s.counts) == 0 && len(s.registries) <= 1 {
-		return // there are no named entries
+		return // there is nothing to combine
 	}
 	folded := newHour(s.totals.Node) // folded has the limit 0, so Merge adds no named entries
 	folded.Merge(s)

@@ -73,8 +73,8 @@ func (t *Tally) Add(startUp timeline.Timeline) {
 	t.signal()
 }
 
-// hourAt returns the index of an hour and adds the hour if it is absent. If the hour is too old, hourAt returns -1. A
-// time in the future belongs to the current hour.
+// hourAt returns the index of the hour that contains the time "at". If the hour is absent, hourAt adds it. If the hour
+// is too old, hourAt returns -1. If "at" is in the future, hourAt uses the current hour.
 func (t *Tally) hourAt(at, now time.Time) int {
 	if at.After(now) {
 		at = now
@@ -115,13 +115,13 @@ func (t *Tally) forget(now time.Time) {
 	}
 }
 
-// leastClockChange is the smallest shift between the wall clock and the monotonic clock that proves that the wall clock
-// was set. Even if the wall clock was not set, the two clocks seem to shift by a few nanoseconds, because time.Now
-// reads one clock after the other.
+// leastClockChange is the smallest shift of the wall clock against the monotonic clock that counts as a clock change.
+// Without a clock change, the two clocks still seem to shift by a few nanoseconds, because time.Now reads one clock
+// after the other.
 const leastClockChange = time.Millisecond
 
-// beganAt converts t.began to the current setting of the agent's clock. If the clock was set after this agent started,
-// now.Sub still returns the true duration since t.began, because both times have a monotonic reading. Until the clock
+// beganAt returns t.began. If the agent's clock was set, beganAt first converts t.began to the new setting. The times
+// "now" and t.began have a monotonic clock reading, so now.Sub returns the true duration between them. Until the clock
 // is set again, beganAt returns the same time.
 func (t *Tally) beganAt(now time.Time) time.Time {
 	began := now.Add(-max(now.Sub(t.began), 0))
@@ -131,24 +131,24 @@ func (t *Tally) beganAt(now time.Time) time.Time {
 	return t.began
 }
 
-// adjustLimit allows the sums of one hour to use the memory that the other hours do not use.
+// adjustLimit sets the limit of one hour to the memory that the other hours do not use.
 func (t *Tally) adjustLimit(i int) {
 	sums := t.hours[i].sums
 	sums.limit = t.config.Bytes - t.size() + sums.bytes
 }
 
 // compact makes room if the sums use more than three quarters of Config.Bytes. compact first combines the entries of
-// the oldest hours, so that only these hours lose the names of their workloads and images. If the sums still use more
-// than three quarters of Config.Bytes, compact removes the oldest hours. compact combines the entries of the latest
-// hour only if this hour alone uses more than Config.Bytes.
+// the oldest hours. Only these hours lose the names of their workloads and images. If the sums still use more than
+// three quarters of Config.Bytes, compact removes the oldest hours. compact combines the entries of the latest hour
+// only if this hour alone uses more than Config.Bytes.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {
 		t.hours[i].sums.fold()
 	}
 	for len(t.hours) > 1 && t.size() > most {
-		// The method time.Time.Add keeps the monotonic reading. After Restore, t.began can be later than the start of
-		// the hour t.hours[1].
+		// After Restore, t.began can be later than the start of the hour t.hours[1]. In this case, t.began stays the
+		// same. The method Add keeps the monotonic clock reading of t.began.
 		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
 		t.hours[0] = hour{}
 		t.hours = t.hours[1:]
@@ -172,8 +172,8 @@ func (t *Tally) Bytes() int {
 	return t.size()
 }
 
-// Report returns the sums of the start-ups in progress and of all hours that end after the time in the argument
-// "since". If since is zero, Report returns all sums.
+// Report adds up the start-ups in progress and the sums of all hours that end after the time "since". If "since" is
+// zero, Report includes the sums of all hours.
 func (t *Tally) Report(since time.Time, inProgress []api.Record) api.ReportRecord {
 	sums := NewSums(t.config.Node)
 	t.mu.Lock()

@@ -40,8 +40,9 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces every character for which Printable returns false, except line breaks. In JSON and in the YAML of
-// this package, characters for which Printable returns false occur only in quoted texts.
+// escape replaces every unprintable character except line breaks. The function Printable defines which characters are
+// printable. In JSON and in the YAML of this package, unprintable characters other than line breaks occur only in
+// quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -54,8 +55,8 @@ func escape(text string, as func(rune) string) string {
 	return out.String()
 }
 
-// YAML returns a value as YAML, with the field names and the field order of JSON. YAML escapes characters that reverse
-// text, because YAML libraries print such characters unchanged.
+// YAML returns a value as YAML, with the field names and the field order of JSON. YAML libraries do not escape
+// characters that reverse text. So the function YAML itself writes the text and escapes these characters.
 func YAML(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -71,15 +72,15 @@ func YAML(value any) (string, error) {
 	return out.String(), nil
 }
 
-// yamlWriter writes JSON's tokens as YAML in block style.
+// yamlWriter converts JSON tokens to YAML in block style.
 type yamlWriter struct {
 	decoder *json.Decoder
 	out     *strings.Builder
 }
 
 // value reads the next JSON value and writes it as YAML. The argument "lead" is the text that comes before the value on
-// the same line. The argument "indent" is the indent of all lines after the first line. If the argument "behindKey"
-// is true, an object or array that is not empty begins on a new line.
+// the same line. The argument "indent" is the indent of all lines after the first line. The argument "behindKey" is
+// true if the value belongs to a key. After a key, a non-empty object or array begins on a new line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
@@ -122,8 +123,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 // maxSimpleKey starts with the mark "?".
 const maxSimpleKey = 1024
 
-// The pattern "plain" matches texts that need no quotes in YAML, except words such as "true". No YAML parser interprets
-// a text that matches "plain" as a number or a date. The function "scalar" puts quotes around words such as "true".
+// The pattern "plain" matches texts that need no quotes in YAML. No YAML parser interprets such a text as a number or a
+// date. The pattern also matches words such as "true", but the function "scalar" puts quotes around these words.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

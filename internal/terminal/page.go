@@ -5,12 +5,13 @@ import "strings"
 // Page is the layout of a text.
 type Page struct {
 	Columns int  // width of the page in terminal cells
-	Fit     bool // whether to shorten tables to Columns; otherwise tables are as wide as their content
-	Cut     bool // whether to cut rows that are wider than Columns; for a screen, which cannot wrap rows
+	Fit     bool // true: shorten tables to Columns; false: tables are as wide as their content
+	Cut     bool // true: cut rows that are wider than Columns, because a screen cannot wrap rows
 	Color   bool
 }
 
-// Wrap wraps the lines of a clean text if the field Fit is true. The lines leave room for an indent of two cells.
+// Wrap wraps each line of a clean text (see Clean). The lines leave room for an indent of two cells. If the field Fit
+// is false, Wrap does not change the text.
 func (p Page) Wrap(text string) string {
 	if !p.Fit {
 		return text
@@ -46,7 +47,7 @@ const (
 	Grey       Style = "38;5;244"
 )
 
-// Paint gives a clean text a style if the page has colors.
+// Paint adds a style to a clean text (see Clean). If the page has no colors, Paint does not change the text.
 func (p Page) Paint(style Style, text string) string {
 	if !p.Color || style == "" || text == "" {
 		return text

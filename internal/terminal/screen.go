@@ -18,8 +18,8 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Screen draws on the whole terminal. Close restores the previous content of the terminal. Only one goroutine can
-// use a Screen.
+// Screen draws on the whole terminal. Close restores the previous content of the terminal. A Screen is not safe for
+// concurrent use.
 type Screen struct {
 	out      *os.File
 	in       *os.File
@@ -28,7 +28,7 @@ type Screen struct {
 }
 
 // Open takes control of the terminal that the file "out" refers to. If the file "in" is also a terminal, the program
-// receives each typed key immediately, including Ctrl-C, and the terminal does not show the keys.
+// receives each typed key immediately, even Ctrl-C. The terminal then does not show the typed keys.
 func Open(in, out *os.File) (*Screen, error) {
 	s := &Screen{out: out, in: in}
 	if term.IsTerminal(int(in.Fd())) {
@@ -85,7 +85,7 @@ func (s *Screen) Close() error {
 }
 
 // Remember stores the state of the terminal before a Screen changes the terminal. The returned function restores the
-// stored state if the program stops without a call to Close.
+// stored state. The program calls this function if it stops without a call to Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {
@@ -104,7 +104,8 @@ func Remember(in, out *os.File) (giveBack func()) {
 	}
 }
 
-// Width returns the number of columns of a file's terminal, and whether the file is a terminal.
+// Width returns the number of columns of the terminal that a file refers to. If the file is not a terminal, or if the
+// width is unknown, isTerminal is false.
 func Width(file *os.File) (columns int, isTerminal bool) {
 	if file == nil || !term.IsTerminal(int(file.Fd())) {
 		return 0, false

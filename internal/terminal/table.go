@@ -7,7 +7,7 @@ import (
 
 const columnGap = "  "
 
-// leastColumn is the minimum width of a shortened column, in cells.
+// leastColumn is the minimum width of a shortened column, in terminal cells.
 const leastColumn = 10
 
 // Column is the format of a column.
@@ -16,11 +16,12 @@ type Column struct {
 	// Shorten shortens the cells of the column if the table is too wide. Shorten is Clip, ClipStart or
 	// ClipMiddle. Shorten is nil for a column that the table must not shorten.
 	Shorten func(text string, cells int) string
-	// Optional is true if the table omits the column on a page that is too narrow even for shortened columns.
+	// Optional is true if Write can drop the column. Write drops the column only if the shortened columns are still
+	// too wide for the page.
 	Optional bool
 }
 
-// Table is clean text in aligned columns. The first row can be a heading.
+// Table shows text in aligned columns. The text must be clean (see Clean). The first row can be a heading.
 type Table struct {
 	Columns []Column
 	rows    [][]cell
@@ -64,7 +65,7 @@ func (t *Table) StyleRow(row int, style Style) {
 	}
 }
 
-// Width returns the number of cells that a row occupies.
+// Width returns the width of a row in terminal cells.
 func (t *Table) Width() int { return rowWidth(t.widths()) }
 
 func rowWidth(widths []int) int {
@@ -85,9 +86,10 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. If no column can
-// become shorter, fit drops the last optional column and begins again. Without optional columns, the
-// rows stay wider than the page. fit returns the widths of the columns.
+// fit shortens the columns until each row fits into the given number of terminal cells. Each step finds the widest
+// column that can become shorter, and shortens this column by one cell. If no column can become shorter, fit drops the
+// last optional column and begins again. If no optional column is left, the rows stay too wide. fit returns the widths
+// of the columns.
 func (t *Table) fit(cells int) []int {
 	for {
 		widths := t.widths()
@@ -127,7 +129,7 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 		widths = t.fit(page.Columns)
 	}
 	for _, row := range t.rows {
-		line, blank, used := "", "", 0 // blank collects spaces until a cell has text, so no row ends with spaces
+		line, blank, used := "", "", 0 // blank holds spaces until the next cell with text, so no row ends with spaces
 		for i, cell := range row {
 			text := cell.text
 			if shorten := t.Columns[i].Shorten; shorten != nil {

@@ -11,7 +11,7 @@ import (
 // megabyte long.
 const MaxText = 4 << 10
 
-// ellipsis marks the end or the beginning of a shortened text.
+// ellipsis replaces the removed part of a text.
 const ellipsis = "…"
 
 // Printable returns true if a character is visible and has no effect on other characters. Printable returns false for
@@ -115,15 +115,15 @@ func ClipMiddle(text string, cells int) string {
 	if cells < 1 {
 		return ""
 	}
-	end := ClipStart(text, cells/2+1) // begins with the ellipsis
+	end := ClipStart(text, cells/2+1) // end begins with the ellipsis
 	return strings.TrimSuffix(Clip(text, cells-Cells(end)+1), ellipsis) + end
 }
 
-// maxName is the maximum number of cells of a name in an error. Names are usually much shorter. A longer text is often
-// not a name, for example the output of another command.
+// maxName is the maximum width of a name in an error message, in terminal cells. Names are usually much shorter. A
+// longer text is often not a name, for example the output of another command.
 const maxName = 100
 
-// ShortName shortens a name for an error, with an ellipsis in the middle of the name.
+// ShortName shortens a name for an error message, with an ellipsis in the middle of the name.
 func ShortName(name string) string { return ClipMiddle(name, maxName) }
 
 // Wrap breaks a clean text between words, so that each line fits into the columns. Wrap does not break the text between

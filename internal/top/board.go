@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the content of a Board. When a Board has 2*maxOver completed start-ups, it keeps only the latest maxOver of
-// them. If more than maxStarting start-ups are in progress, the Board drops all further start-ups in progress, and the
-// headline reports that not all start-ups are shown.
+// Limits on the content of a Board. When a Board has 2*maxOver completed start-ups, it removes the older half of them.
+// If a Board has maxStarting start-ups in progress, it drops each further start-up in progress. Then the headline says
+// that not all start-ups are shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000
@@ -28,7 +28,7 @@ type Layout struct {
 	Wide      bool   // true to show more columns
 	NoHeaders bool   // true to show only the rows of the tables
 	Namespace string // namespace of the pods; empty for all namespaces
-	Selected  bool   // true if the agents report only selected pods; the Board then counts only these pods' pulls
+	Selected  bool   // true if the agents report only selected pods; the Board counts only the pulls of these pods
 }
 
 // Board holds the state of all connected agents.
@@ -40,8 +40,8 @@ type Board struct {
 	begun  int                   // number of rows of start-ups in progress
 }
 
-// agentData holds the data that the board received from one agent. While the agent is unreachable, its current state is
-// unknown.
+// agentData holds the data that the board received from one agent. While the agent is unreachable, the board does not
+// know the agent's current state.
 type agentData struct {
 	node    string
 	rows    map[string]row    // rows by the ID of the start-up
@@ -76,9 +76,9 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age returns the duration of a start-up. For a start-up in progress, age returns the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown returns the argument "length", plus the time since updatedAt if the start-up is in progress. grown uses the
-// reader's clock, because the node's clock can differ. If the agent is unreachable, grown adds only the time until
-// lostAt, because the start-up might be over.
+// grown returns the argument "length" unchanged if the start-up is complete. If the start-up is in progress, grown adds
+// the time since updatedAt. grown uses the clock of the machine that runs the command `top`, because the node's clock
+// can differ. If the agent is unreachable, grown adds only the time until lostAt, because the start-up might be over.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -113,8 +113,8 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose marks an agent from which no data arrives, and stores the error that explains why. The agent's data stays on the
-// board, and the board shows the age of the data.
+// Lose marks an agent as unreachable, and stores the error that explains why no data arrives. The agent's data stays on
+// the board. The board shows the age of the data.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
@@ -126,7 +126,8 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 	a.trouble = terminal.Clean(err.Error())
 }
 
-// Take adds an agent's event to the board. The argument "now" is the current time on the reader's clock.
+// Take adds an agent's event to the board. The argument "now" is the current time on the machine that runs the command
+// `top`.
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
@@ -216,7 +217,7 @@ func (b *Board) forget(a *agentData) {
 	a.crowded, a.pulls = false, nil
 }
 
-// forgetOldest removes the oldest completed start-ups beyond the limit.
+// forgetOldest keeps the latest maxOver completed start-ups and removes all older completed start-ups.
 func (b *Board) forgetOldest() {
 	type place struct {
 		agent *agentData

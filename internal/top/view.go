@@ -16,12 +16,12 @@ import (
 // maxTroubles limits the number of unreachable agents that the board lists with their errors.
 const maxTroubles = 3
 
-// leastShown is the number of rows that View reserves for completed start-ups, so that the start-ups in progress do not
-// fill the whole screen.
+// leastShown is the number of rows that View reserves for completed start-ups. Without these rows, the start-ups in
+// progress could fill the whole screen.
 const leastShown = 5
 
-// View returns the lines of the board. The argument "now" is the current time on the reader's clock. The argument
-// "lines" is the maximum number of lines. If "lines" is 0, View returns all lines.
+// View returns the lines of the board. The argument "now" is the current time on the machine that runs the command
+// `top`. The argument "lines" is the maximum number of lines. If "lines" is 0, View returns all lines.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {
@@ -47,8 +47,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		// Six lines contain no rows: two blank lines, two headings, and two lines with the number of omitted rows. If a
-		// table is empty, lines of text replace its heading and its number of omitted rows.
+		// Six more lines are not rows of a table: two blank lines, two headings, and two lines that say how many rows
+		// are omitted. An empty table has no heading and omits no rows. Instead, it shows one or more lines of text.
 		room := lines - len(text) - 6
 		if len(starting) == 0 {
 			room -= max(0, len(b.startingTable(nil, now, page))-2)
@@ -78,7 +78,7 @@ func (b *Board) compare(x, y row, now time.Time) int {
 		return cmp.Or(cmp.Compare(x.lengthRank(now), y.lengthRank(now)), cmp.Compare(y.age(now), x.age(now)))
 	case "for":
 		if !x.starting() {
-			return 0 // only the table of start-ups in progress has a column FOR
+			return 0 // the table of completed start-ups has no column FOR
 		}
 		return cmp.Compare(y.grown(y.inPhase, now), x.grown(x.inPhase, now))
 	case "phase":
@@ -159,7 +159,8 @@ func plural(number int, word string) string {
 	return word + "s"
 }
 
-// pullsOf counts the pulls in progress on an agent's node.
+// pullsOf counts the pulls in progress on an agent's node. If the agents report only selected pods, pullsOf counts only
+// the pulls of these pods.
 func (b *Board) pullsOf(a *agentData) int {
 	if !b.layout.Selected {
 		return len(a.pulls)
@@ -222,9 +223,9 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.tableLines(layout, page)
 }
 
-// unboundHint returns the command that lists pods without a node. If the command does not fit on the line of its
-// description, it has its own line. A command that is longer than a line is broken or cut only on a screen, because a
-// screen cannot wrap lines.
+// unboundHint returns a description and the command that lists pods without a node. If they do not fit on one line, the
+// command begins on a new line. If the page is a screen, unboundHint also breaks a command that is longer than a line,
+// because a screen cannot wrap lines.
 func (b *Board) unboundHint(page terminal.Page) []string {
 	const title = "pods without a node:"
 	command := "kubectl get pods -A --field-selector=spec.nodeName="
@@ -254,7 +255,8 @@ func (b *Board) emptyTable(page terminal.Page, text ...string) []string {
 	return text
 }
 
-// heading adds the titles of a table's columns, including the columns of -o wide.
+// heading adds the row of column titles to a table, unless NoHeaders is true. With -o wide, heading first adds the
+// extra columns.
 func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	if b.layout.Wide {
 		layout.Columns = append(layout.Columns, terminal.Column{Right: true, Optional: true},
@@ -267,7 +269,7 @@ func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	}
 }
 
-// add adds a row, including the cells of -o wide.
+// add adds a row to a table. With -o wide, add also adds the cells of the extra columns.
 func (b *Board) add(layout *terminal.Table, r row, cells ...string) {
 	if b.layout.Wide {
 		cells = append(cells, render.AccuracyText(r.accuracy), cmp.Or(r.owner, "-"))
@@ -323,7 +325,7 @@ func (b *Board) completedTable(rows []row, now time.Time, page terminal.Page) []
 	return b.tableLines(layout, page)
 }
 
-// tableLines returns the lines of a table, without the node column if the board has only one agent.
+// tableLines returns the lines of a table. If the board has only one agent, tableLines omits the node column.
 func (b *Board) tableLines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.Drop(0)

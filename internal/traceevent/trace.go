@@ -39,7 +39,8 @@ const (
 	kindInstant  = "i"
 )
 
-// Micros is a duration that JSON represents in microseconds, exact to the nanosecond.
+// Micros is a duration. Its JSON value is a number of microseconds with up to three decimal places, so no nanosecond is
+// lost.
 type Micros time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -47,7 +48,7 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 	const nanosPerMicro = 1000
 	text := strconv.AppendInt(nil, int64(m)/nanosPerMicro, 10)
 	if m < 0 && m > -nanosPerMicro {
-		text = append([]byte("-"), text...) // an integer cannot represent -0
+		text = append([]byte("-"), text...) // the integer part is 0, which has no sign
 	}
 	if fraction := int64(m) % nanosPerMicro; fraction != 0 {
 		text = append(text, '.')
@@ -59,9 +60,9 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// layout assigns the parts of a record to lanes. The phases share one lane, because they do not overlap. Each container
-// has one lane for its pulls. Downloads overlap with unpacking, so each container also has one lane for its downloads
-// and one lane for unpacking.
+// layout assigns the parts of a record to lanes. A lane is a thread of the trace. The phases share one lane, because
+// they do not overlap. Each container has one lane for its pulls. Each container also has one lane for downloads and
+// one lane for unpacking, because downloads and unpacking overlap.
 type layout struct {
 	record api.Record
 	lanes  map[string]int
@@ -91,7 +92,7 @@ func (t *layout) describe(what string, lane int, args map[string]any) {
 		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
-// lane returns the thread with the given name. Threads are numbered from 1, in the order of their first use.
+// lane returns the ID of the thread with the given name. Threads are numbered from 1, in the order of their first use.
 func (t *layout) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {

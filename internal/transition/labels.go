@@ -27,11 +27,12 @@ func labelsOf(t timeline.Timeline) Labels {
 		l.QOS = t.Traits.QOSClass
 	}
 	l.setOwner(t.Traits.Controller)
-	l.setOwner(t.Owner) // Owner is the controller's owner, or the controller itself if the controller has no owner
+	// t.Owner is the owner of the controller. If the controller has no owner, t.Owner is the controller itself.
+	l.setOwner(t.Owner)
 	return l
 }
 
-// setOwner sets the label of one controller in the chain of owners.
+// setOwner stores the owner's name in the label for the owner's kind. For example, a Deployment sets kube_deployment.
 func (l *Labels) setOwner(owner timeline.Owner) {
 	switch owner.Kind {
 	case "CronJob":

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines returns the transition records of a start-up. The record of the pod comes first, followed by the records of the
-// containers in the kubelet's order. The records of the image pulls come last. A pull whose start or image is unknown
+// Lines returns the transition records of a start-up. The record of the pod comes first. Then come the records of the
+// containers, in the kubelet's order. The records of the image pulls come last. A pull whose start or image is unknown
 // has no record.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
@@ -20,7 +20,7 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 	var previous *timeline.ContainerReached
 	for i := range t.Containers {
 		c := &t.Containers[i]
-		if c.Kind == timeline.KindImageVolume { // an image volume does not run
+		if c.Kind == timeline.KindImageVolume { // an image volume is not a container
 			continue
 		}
 		line := about.withContainer(c)
@@ -86,9 +86,9 @@ func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *C
 	return r
 }
 
-// imagePullOf combines all attempts to pull a container's image, and returns the image. If the image changed,
-// imagePullOf combines only the attempts since the last change. imagePullOf returns nil if the image is unknown, or if
-// the start of the first attempt is unknown.
+// imagePullOf combines all attempts to pull a container's image into one ImagePull. The second result is the image. If
+// the image changed, imagePullOf combines only the attempts since the last change. imagePullOf returns nil if the image
+// is unknown, or if the start of the first attempt is unknown.
 func imagePullOf(t timeline.Timeline, container string) (pull *ImagePull, image string) {
 	var first, last *timeline.Pull
 	for i := range t.Pulls {
@@ -110,7 +110,7 @@ func imagePullOf(t timeline.Timeline, container string) (pull *ImagePull, image 
 	case imagepull.OutcomePresent:
 		r.AlreadyPresent = new(true)
 		if r.StartedAt.IsZero() {
-			r.StartedAt = api.InstantOf(last.FinishedAt) // time at which the kubelet found the image on the node
+			r.StartedAt = api.InstantOf(last.FinishedAt) // the kubelet found the image on the node at this time
 		}
 	case imagepull.OutcomeVerified:
 		r.AlreadyPresent = new(true)
@@ -126,8 +126,8 @@ func imagePullOf(t timeline.Timeline, container string) (pull *ImagePull, image 
 	return r, last.Image
 }
 
-// durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if the
-// times are out of order because of conflicting evidence.
+// durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if "to"
+// is before "from". This order is possible if the sources of the times contradict each other.
 func durationBetween(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

@@ -2,9 +2,9 @@ package transition
 
 import "github.com/podlapse/podlapse/pkg/api"
 
-// Record is one line in the format of kube-transition-metrics, for existing readers of this format. A line describes a
-// pod, a container, or the pull of a container's image. The names and meanings of the fields come from the JSON schema
-// of kube-transition-metrics. docs/records.md lists the differences. A line omits unknown values.
+// Record is one line in the format of kube-transition-metrics, for programs that already read this format. A line
+// describes a pod, a container, or the pull of a container's image. The names and meanings of the fields come from the
+// JSON schema of kube-transition-metrics. docs/records.md lists the differences. A line omits unknown values.
 type Record struct {
 	Metrics Metrics     `json:"kube_transition_metrics"`
 	Time    api.Instant `json:"time"` // time at which the line was created
@@ -75,7 +75,7 @@ type Pod struct {
 // Container holds the times at which a container first reached each state.
 type Container struct {
 	InitContainer bool `json:"init_container"` // true for init containers and sidecars
-	// PreviousToRunning is absent for main containers and for the first init container or sidecar.
+	// PreviousToRunning is absent for main containers, and for the container that the kubelet starts first.
 	PreviousToRunning *api.Seconds `json:"previous_to_running_seconds,omitempty"`
 	// InitializedToRunning is absent for init containers and sidecars.
 	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"`
@@ -83,7 +83,7 @@ type Container struct {
 	// StartedAt, RunningToStarted and StartedToReady are absent for init containers and sidecars.
 	StartedAt        api.Instant  `json:"started_timestamp,omitzero"`
 	RunningToStarted *api.Seconds `json:"running_to_started_seconds,omitempty"`
-	// An init container that is not a sidecar counts as ready when it has exited with code 0.
+	// For an init container that is not a sidecar, ReadyAt is the time at which it exited with code 0.
 	ReadyAt        api.Instant  `json:"ready_timestamp,omitzero"`
 	RunningToReady *api.Seconds `json:"running_to_ready_seconds,omitempty"`
 	StartedToReady *api.Seconds `json:"started_to_ready_seconds,omitempty"`
@@ -92,7 +92,8 @@ type Container struct {
 // ImagePull covers the time from the kubelet's request for an image until the runtime had the image. ImagePull
 // includes all attempts.
 type ImagePull struct {
-	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was on the node; nil if unknown
+	// AlreadyPresent is true if the node already had the image. nil means unknown.
+	AlreadyPresent *bool        `json:"already_present,omitempty"`
 	StartedAt      api.Instant  `json:"started_timestamp"`
 	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`
 	Duration       *api.Seconds `json:"duration_seconds,omitempty"`

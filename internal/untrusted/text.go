@@ -44,15 +44,16 @@ func Reason(reason string) string { return Text(reason, maxReason) }
 const ellipsis = "…"
 
 // Message converts a message to valid UTF-8 of at most MaxMessage bytes. If a message is longer than MaxMessage,
-// Message removes the middle, because a message begins with its subject and ends with the reason. In the message of a
-// failed pull, the middle only repeats the image reference. If the removed text begins inside quotes, Message adds the
-// closing quotation mark. If the removed text ends inside quotes, Message also removes the rest of the quoted text.
+// Message removes the middle. The beginning and the end are more important, because a message begins with its subject
+// and ends with the reason. In the message of a failed pull, the middle only repeats the image reference. If the
+// removed text begins inside quotes, Message adds a closing quotation mark. If the removed text ends inside quotes,
+// Message also removes the rest of the quoted text.
 func Message(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {
 		return message
 	}
-	// The head has room for the kubelet's own text and the longest image reference that a registry accepts.
+	// The head is long enough for the kubelet's own text and the longest image reference that a registry accepts.
 	const head, tail = MaxMessage * 5 / 8, MaxMessage*3/8 - len(ellipsis) - 1
 	begins, end := Cut(message, head), len(message)-tail
 	for !utf8.RuneStart(message[end]) {

@@ -20,8 +20,8 @@ const (
 	changeBound    changeKind = "bound"
 	changeModified changeKind = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
 	changeDeleting changeKind = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
-	// changeDeleted means that the object was removed. The timestamp is the time of the kubelet's request to delete the
-	// object without a grace period.
+	// changeDeleted means that the object was removed. Before the removal, the kubelet requests the deletion with a
+	// grace period of zero. The timestamp is the time of this request.
 	changeDeleted changeKind = "deleted"
 )
 
@@ -31,15 +31,15 @@ func allChanges() []changeKind {
 }
 
 // kubeletsConditions are the conditions that the kubelet sets, with timestamps from the node's clock (kubelet:
-// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled, and any client can set the conditions
-// of readiness gates, so the map omits these conditions.
+// pkg/kubelet/types, PodConditionByKubelet). The map omits PodScheduled, because the control plane sets it. The map
+// also omits the conditions of readiness gates, because any client can set them.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// boundAt returns the time at which the pod was assigned to the node. Before the assignment, the watch does not include
-// the pod, because the watch selects the pods of one node.
+// boundAt returns the time at which the pod was assigned to the node. The watch selects only the pods of one node, so
+// the watch does not deliver the pod before the assignment.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := untrusted.Time(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {

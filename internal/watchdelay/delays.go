@@ -18,9 +18,9 @@ var podBuckets = []float64{1, 2, 3, 5, 10, 30, 60, 120, 300}
 var eventBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 // Delays measures how late the pod watch and the Event watches deliver changes. Delays is safe for concurrent use.
-// Delays implements podwatch.Delays. A pod's timestamps have a resolution of one second, so the measured delay of a
-// pod's change can be up to one second too long. If the timestamp comes from the control plane, the delay includes the
-// clock skew.
+// Delays implements podwatch.Delays. The timestamps in a pod object have a resolution of one second. So the measured
+// delay of a pod's change can be up to one second too long. If the timestamp comes from the control plane, the delay
+// includes the difference between the control plane's clock and the node's clock.
 type Delays struct {
 	ofPod   func(changeKind, time.Duration)
 	ofEvent prometheus.Histogram
@@ -50,8 +50,8 @@ func New(registerer prometheus.Registerer) *Delays {
 	return d
 }
 
-// Added implements podwatch.Delays. The watch never repeats an event, because it resumes at the version of its last
-// event.
+// Added implements podwatch.Delays. If the watch is interrupted, it continues from the resourceVersion of its last
+// event. So the watch delivers no event twice.
 func (d *Delays) Added(pod *corev1.Pod, at time.Time) { d.record(changeBound, boundAt(pod), at) }
 
 // Changed implements podwatch.Delays.
@@ -63,8 +63,8 @@ func (d *Delays) Changed(known timeline.Pod, pod *corev1.Pod, at time.Time) {
 	d.record(changeModified, changedAt(known.Conditions, pod.Status.Conditions), at)
 }
 
-// Deleted implements podwatch.Delays. Deleted ignores objects with a grace period, because their timestamp is the
-// time of the deletion request, not of the removal.
+// Deleted implements podwatch.Delays. Deleted adds the delay only if the object's grace period is zero. With
+// another grace period, the timestamp is the time of the deletion request, not the time of the removal.
 func (d *Delays) Deleted(pod *corev1.Pod, at time.Time) {
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
 		d.record(changeDeleted, podwatch.DeletedAt(pod), at)

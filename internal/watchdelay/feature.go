@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// Feature returns the removable feature: the flag --watch-delays and its metrics.
+// Feature returns a compatibility feature (see cmd/agent/compat.go): the flag --watch-delays and its metrics.
 func Feature() feature.Feature {
 	var on bool
 	return feature.Feature{

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// askTimeout is the maximum time that a request waits for a snapshot. The goroutine of package reconcile creates
-// the snapshots.
+// askTimeout is the maximum time that a request waits for a snapshot. A snapshot is a copy of the agent's state. The
+// goroutine of package reconcile creates the snapshots.
 const askTimeout = 3 * time.Second
 
 // ask takes a snapshot. If ask cannot take the snapshot, it writes an error response and returns false.

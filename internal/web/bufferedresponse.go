@@ -19,24 +19,25 @@ const (
 	largeChunk = 64 << 10
 )
 
-// errNoRoom is the error of Write after a response exceeded the memory limit.
+// errNoRoom is the error that Write and FlushError return after a response exceeded a memory limit.
 var errNoRoom = errors.New("the response exceeds the memory limit")
 
-// bufferedResponse buffers a response until the response is complete. A request releases its slots before the server
-// sends the response, so a client that does not read occupies no slot. The handler of the stream calls Flush, which
-// sends the buffer. After Flush, writes go directly to the connection. Only one goroutine uses a bufferedResponse.
+// bufferedResponse buffers a response until the response is complete. Slots limit the number of concurrent requests. A
+// request releases its slots before the server sends the response. So a client that does not read its response occupies
+// no slot. The handler of the stream calls Flush to send the buffer early. After Flush, writes go directly to the
+// connection. Only one goroutine uses a bufferedResponse.
 type bufferedResponse struct {
 	http.ResponseWriter // writer of the connection
 	responses           *responses
 	client              netip.Prefix
 	held                int          // reserved memory in bytes; responses.mu guards this field
-	readAt              atomic.Int64 // time at which the kernel last took a part of the response, in Unix nanoseconds
+	readAt              atomic.Int64 // time of the last successful write of a part, in Unix nanoseconds
 
 	status  int // status of the response; 0 until the handler writes a response
 	chunks  [][]byte
 	size    int
 	direct  bool   // true if writes go directly to the connection
-	failure func() // writes an error instead of the discarded response; nil if no response was discarded
+	failure func() // writes an error response, if the response was discarded; otherwise nil
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.
@@ -81,8 +82,9 @@ func (r *bufferedResponse) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// extend adds a chunk that doubles the buffer, within limits. If there is not enough memory or the response is too
-// large, extend discards the response.
+// extend adds a chunk to the buffer. The chunk is as large as the buffer, but at least firstChunk and at most
+// largeChunk. The chunk is smaller if the response would otherwise exceed maxResponse. If there is not enough memory or
+// the response is too large, extend discards the response.
 func (r *bufferedResponse) extend() {
 	length := min(max(r.size, firstChunk), largeChunk, maxResponse-r.size)
 	switch {
@@ -112,8 +114,8 @@ func (r *bufferedResponse) fail(why dropped, status int, word, reason string) {
 	}
 }
 
-// Flush implements http.Flusher.
-func (r *bufferedResponse) Flush() { _ = r.FlushError() } // after an error, the next Write fails too
+// Flush implements http.Flusher. Flush ignores an error, because the next Write also returns an error.
+func (r *bufferedResponse) Flush() { _ = r.FlushError() }
 
 // FlushError sends the buffer. After FlushError, writes go directly to the connection.
 func (r *bufferedResponse) FlushError() error {
@@ -147,14 +149,14 @@ func (r *bufferedResponse) writeChunks() error {
 	return nil
 }
 
-// deliver writes the response within deliveryTimeout. deliver stops early if the client stops reading and another
-// response needs the memory. deliver ignores errors of the connection, because the client notices these errors.
+// deliver sends the response, and stops after deliveryTimeout. If the client stops reading and another response needs
+// the memory, deliver stops early. deliver ignores errors of the connection, because the client notices these errors.
 func (r *bufferedResponse) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
 	}
 	control := http.NewResponseController(r.ResponseWriter)
-	_ = control.SetWriteDeadline(time.Now().Add(deliveryTimeout)) // an error means that the connection is closed
+	_ = control.SetWriteDeadline(time.Now().Add(deliveryTimeout)) // fails only without an open connection
 	r.responses.addResponse(r)
 	defer r.responses.leave(r)
 	if r.failure != nil {
@@ -175,10 +177,10 @@ func (r *bufferedResponse) deliver() {
 	}
 }
 
-// cut stops the delivery of the response. The caller holds responses.mu, so the request cannot end until the method
-// "cut" returns.
+// cut stops the delivery of the response. The caller holds the lock responses.mu. A request needs this lock to end, so
+// the request cannot end until the method "cut" returns.
 func (r *bufferedResponse) cut() {
-	// A deadline in the past makes the server close the connection. An error means that the writer does not support
-	// deadlines. A writer that does not support deadlines, for example in tests, has no connection.
+	// A deadline in the past makes the server close the connection. SetWriteDeadline fails only without an open
+	// connection, for example in tests.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// shares limits the number of slots of one kind that a client can hold at the same time. shares is safe for concurrent
-// use.
+// shares limits how many slots each client can hold at the same time. Each slot is for one request, or for one stream.
+// shares is safe for concurrent use.
 type shares struct {
 	most int
 

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// maxConnections limits the memory for connections. A connection with TLS uses about 50 KiB.
+	// maxConnections is the maximum number of open connections. This maximum limits the memory for connections. A
+	// connection with TLS uses about 50 KiB.
 	maxConnections = 128
 	// maxPerClient limits the connections of one client, so that other clients can still connect.
 	maxPerClient = 32
@@ -24,13 +25,14 @@ const (
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
-	// A client that has fewer connections than its guaranteed number can take connections from other clients. A client
-	// outside the node can take takeBurst connections at once, and then takeRate connections per second. With this
-	// limit, a scraper has enough time to send its request before other clients take its connection, even if many
-	// clients keep reconnecting.
+	// If no slot is free and a client has fewer connections than its guaranteed number, the agent can close an existing
+	// connection for this client. For each client outside the node, the agent closes at most takeBurst connections at
+	// once in this way, and then takeRate connections per second. The limit protects scrapers. Even if many clients
+	// keep reconnecting, a scraper has enough time to send its request before the agent closes its connection.
 	takeRate, takeBurst = 1, guaranteedPerClient
-	// reservedForNearby is the number of connections that clients outside the node cannot take from clients on the
-	// agent's own node. Four connections are enough: two for each of the kubelet's two probes.
+	// reservedForNearby protects connections from the agent's own node. If at most reservedForNearby connections come
+	// from the node, the agent closes none of these connections for a client outside the node. Four connections are
+	// enough: two for each of the kubelet's two probes.
 	reservedForNearby = 4
 )
 
@@ -42,12 +44,13 @@ func limitConnections(l net.Listener, reads func(netip.Prefix) bool, dropped cou
 }
 
 // fairListener closes a new connection immediately if the client is outside the node and already has maxPerClient
-// connections. If all slots are taken, fairListener closes the least useful connection that can yield to the new
-// connection (see yieldsTo). If no connection can yield, fairListener closes the new connection. Scrapers and the
+// connections. If all slots are taken, fairListener closes the least useful connection whose slot the new connection
+// can take (see yieldsTo). If there is no such connection, fairListener closes the new connection. Scrapers and the
 // kubelet's probes can connect even if a few clients hold many connections, or if many clients hold one connection
 // each. fairListener accepts or closes each connection immediately, so no connection waits in the kernel's queue.
-// netutil.LimitListener has only one limit for all clients and makes further connections wait, so one client could lock
-// out all others.
+//
+// The agent does not use netutil.LimitListener, which has one limit for all clients together. After this limit is
+// reached, netutil.LimitListener makes further connections wait. One client could therefore lock out all others.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -79,8 +82,9 @@ func (l *fairListener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection. If the connection gets no slot, both results are nil. The second result is the connection
-// that yields, or nil if no connection yields. enter also releases the slot of the connection that yields.
+// enter takes a slot for a connection. If the connection gets no slot, both results are nil. If another connection must
+// give up its slot, enter releases that slot and returns the other connection as the second result. The caller must
+// close the other connection. If no connection gives up its slot, the second result is nil.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,11 +114,13 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	return c, yielded
 }
 
-// yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
-// number of connections of c's client. While c's client has fewer connections than its guaranteed number, c can take
-// the slot of any connection. If c's client is outside the node, reservedForNearby limits which slots c can take, and
-// takeRate limits how many slots the client can take. If c's client has its guaranteed number of connections or exceeds
-// takeRate, c can take slots only from clients with at least two more connections.
+// yieldsTo returns a function that reports whether c can take the slot of another connection. The argument "have" is
+// the current number of connections of c's client. If this number is below the client's guaranteed number, c can take
+// the slot of any connection. Otherwise, c can take slots only from clients that have at least two connections more.
+//
+// Two limits apply to clients outside the node. A client outside the node cannot take the slots that reservedForNearby
+// protects. If a client outside the node exceeds takeRate, it can take slots only from clients that have at least two
+// connections more.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {
@@ -134,7 +140,8 @@ func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	}
 }
 
-// leastUseful returns the least useful connection that can yield, or nil if no connection can yield.
+// leastUseful returns the least useful connection for which the function "may" returns true. If there is no such
+// connection, leastUseful returns nil.
 func (l *fairListener) leastUseful(may func(*counted) bool) *counted {
 	now := l.now()
 	var least *counted
@@ -146,10 +153,10 @@ func (l *fairListener) leastUseful(may func(*counted) bool) *counted {
 	return least
 }
 
-// yieldsBefore reports whether the connection in the argument "a" yields before the connection in the argument "b". The
-// less useful connection yields first. If both connections are equally useful, the connection of the client with more
-// connections yields first. If both clients also have the same number of connections, the connection whose current
-// activity began earlier yields first.
+// yieldsBefore reports whether the listener closes the connection "a" before the connection "b". The listener first
+// closes the less useful connection. If both connections are equally useful, the listener first closes the connection
+// of the client with more connections. If both clients also have the same number of connections, the listener first
+// closes the connection whose current activity began earlier.
 func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
 	if p, q := a.rank(now), b.rank(now); p != q {
 		return p < q
@@ -207,7 +214,7 @@ type counted struct {
 	since    time.Time
 }
 
-// rank returns a small number for a less useful connection, and a larger number for a more useful connection.
+// rank returns a number for the usefulness of a connection. A larger number means a more useful connection.
 func (c *counted) rank(now time.Time) int {
 	age := now.Sub(c.since)
 	switch {
@@ -265,7 +272,8 @@ func markStreaming(r *http.Request) {
 	}
 }
 
-// countedOf returns the counted connection behind conn. countedOf returns nil if conn belongs to another listener.
+// countedOf returns conn as a connection of fairListener. If conn is a TLS connection, countedOf returns the connection
+// under TLS. If conn belongs to another listener, countedOf returns nil.
 func countedOf(conn net.Conn) *counted {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()

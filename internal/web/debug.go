@@ -22,7 +22,8 @@ func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
-	// After Flush, the body goes to the client in parts. A large body in memory could exceed the response limit.
+	// After Flush, the body goes to the client in parts. Without Flush, the agent would hold the whole body in memory,
+	// and a large body could exceed maxResponse.
 	_ = http.NewResponseController(w).Flush()
 	if _, err := h.latest.WriteTo(w); err != nil {
 		h.logger.Debug("cannot send observations", zap.Error(err))

@@ -12,8 +12,8 @@ import (
 const packedSuffix = "-gzip"
 
 // responseJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can store
-// a response with an ETag, but must revalidate the response before each use. Except for the files of the page, clients
-// must not store a response without an ETag.
+// a response with an ETag, but must revalidate the response before each use. Clients must not store a response without
+// an ETag, unless the response is a file of the page.
 func responseJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])
@@ -30,8 +30,8 @@ func responseJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// hasTag returns the value in If-None-Match that equals the tag, with or without packedSuffix. For the value *, hasTag
-// returns the tag.
+// hasTag looks for the tag in the values of If-None-Match, and returns the value that it finds. A value with
+// packedSuffix after the tag also matches. If the value is *, hasTag returns the tag.
 func hasTag(values []string, tag string) (string, bool) {
 	for _, value := range values {
 		for had := range strings.SplitSeq(value, ",") {

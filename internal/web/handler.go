@@ -17,8 +17,8 @@ const (
 	// snapshotsAtOnce limits the number of concurrent API requests, because a snapshot of a full node takes a few
 	// megabytes.
 	snapshotsAtOnce = 4
-	// snapshotPatience is the maximum time that a request waits for a slot. The agent lets requests wait, and does not
-	// refuse them at once, because the page requests several paths at the same time.
+	// snapshotPatience is the maximum time that a request waits for a slot. The agent does not refuse such a request at
+	// once, because the page requests several paths at the same time.
 	snapshotPatience = 3 * time.Second
 )
 
@@ -32,8 +32,9 @@ func newProbes(config Config) *http.ServeMux {
 	return mux
 }
 
-// newReads registers all paths of the server except the paths of newProbes. Config.Access guards everything that the
-// handler of newReads serves, except the error responses and the list of paths.
+// newReads registers all paths of the server except the paths of newProbes. Config.Access guards all these paths and
+// the web page. The list of paths needs no authentication. The error response for an unknown path needs no
+// authentication either.
 func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          errorLog,
@@ -57,8 +58,8 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	return routeListed(mux, access(mux), newOpen(root(config.Page, access)))
 }
 
-// newOpen returns the handler for the path / and for unknown paths. The list of paths and the error responses need no
-// authentication. The handler in the argument "root" checks the access to the web page.
+// newOpen returns the handler for the path / and for unknown paths. The list of paths and the error response for an
+// unknown path need no authentication. The handler in the argument "root" checks the access to the web page.
 func newOpen(root http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", root)

@@ -20,9 +20,9 @@ const (
 	// Every client can send calmRate requests per second, even if other clients use up serverRate. A scraper sends
 	// fewer requests than calmRate allows.
 	calmRate, calmBurst = 1, 5
-	// requestsAtOnce is the maximum number of requests that are in progress or waiting. A request can wait for the API
-	// server, for a password hash, or for a slot. The limit allows one request for each connection, although HTTP/2
-	// allows several requests on one connection.
+	// requestsAtOnce is the maximum number of requests in progress. Some of these requests can be waiting for the API
+	// server, for a password hash, or for another slot. The limit is high enough for one request on each connection. It
+	// still limits HTTP/2 clients, which can send several requests on one connection.
 	requestsAtOnce = maxConnections
 	// requestsOfOne is the limit for one client, so that most slots remain free for other clients.
 	requestsOfOne = maxPerClient
@@ -61,8 +61,8 @@ func newLimits(dropped counters) *limits {
 	}
 }
 
-// hold returns a handler that passes requests within the limits to the handler "next". The handler writes each response
-// after the request has released its slots.
+// hold returns a handler that passes requests within the limits to the handler "next". The handler releases the slots
+// of a request before it writes the response to the client.
 func (l *limits) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
@@ -127,9 +127,9 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	})
 }
 
-// enter takes a slot from the channel "all", or from the channel "kept", which has the reserved slot. enter returns the
-// channel of the slot. The caller releases the slot with a receive from the returned channel. If no slot becomes free
-// in time, enter returns nil.
+// enter takes a free slot from the channel "all". If "all" has no free slot, enter waits for a slot in "all" or for the
+// reserved slot in the channel "kept". enter returns the channel of the slot. The caller releases the slot with a
+// receive from the returned channel. If no slot becomes free in time, enter returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

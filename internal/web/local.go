@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// onlyLocal protects paths with sensitive data, such as the observations of every pod on the node. Only connections
-// within the agent's own network namespace can read the protected paths. kubectl port-forward creates a connection
-// within the agent's network namespace.
+// onlyLocal protects paths with sensitive data, such as the observations of every pod on the node. Only clients that
+// connect within the agent's own network namespace can read the protected paths. kubectl port-forward creates a
+// connection within the agent's network namespace.
 func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reason := ""
@@ -29,8 +29,8 @@ func onlyLocal(next http.Handler) http.Handler {
 	})
 }
 
-// unlessLocal lets clients outside the agent's network namespace read only the open paths. The responses of paths that
-// are not open can contain names of pods.
+// unlessLocal lets clients outside the agent's network namespace read only the paths in the argument "open". The
+// responses of all other paths can contain names of pods.
 func unlessLocal(open []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isLocal(r) || slices.Contains(open, r.URL.Path) {
@@ -74,7 +74,7 @@ func isForwarded(r *http.Request) bool {
 }
 
 // localHost reports whether a host is localhost or a loopback address. After DNS rebinding, a browser sends the host
-// name of another site, for which localHost returns false.
+// name of another site. For this name, localHost returns false.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

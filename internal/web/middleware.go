@@ -25,8 +25,8 @@ func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http
 	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))
 }
 
-// readOnly accepts only requests with the method GET or HEAD, without a body, and with a path that the mux would not
-// redirect. readOnly also sets the common headers of every response.
+// readOnly accepts only GET and HEAD requests without a body. It also refuses each path that the mux would redirect.
+// readOnly sets the common headers of every response.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -55,8 +55,8 @@ func readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// isCleanPath reports whether path.Clean leaves a path unchanged, except for a slash at the end. For a path
-// that path.Clean changes, the mux would redirect the client.
+// isCleanPath reports whether path.Clean would leave a path unchanged. A slash at the end of the path makes no
+// difference. If path.Clean would change the path, the mux would redirect the client.
 func isCleanPath(p string) bool {
-	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
+	return p == "/" || p != "//" && path.Clean(p) == strings.TrimSuffix(p, "/")
 }

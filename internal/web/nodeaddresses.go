@@ -12,8 +12,8 @@ import (
 
 // nodeAddresses lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet. If
 // the agent uses the pod network, the node usually connects from the address of the pod's gateway. If the agent uses
-// the host network, the node connects from the agent's own address, which isFromNode also accepts. A local client whose
-// address is not in the list has the same limits as a client on another host.
+// the host network, the node connects from the agent's own address, which isFromNode also accepts. If isFromNode does
+// not recognize a client on the node, this client has the same limits as a client on another host.
 type nodeAddresses []netip.Addr
 
 // newNodeAddresses reads the gateways from the kernel's routing table. If newNodeAddresses cannot read the routing

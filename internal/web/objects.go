@@ -8,9 +8,9 @@ import (
 	"github.com/podlapse/podlapse/internal/filter"
 )
 
-// serveObjects serves the cached pod objects. The handler reads, compresses and writes one pod after another,
-// so that memory never contains the uncompressed list. The response has no ETag, because it contains the age of the
-// cache.
+// serveObjects serves the cached pod objects. The handler encodes and writes one pod after another. If the client
+// accepts gzip, the handler also compresses each pod at once, so that memory never contains the whole uncompressed
+// list. The response has no ETag, because it contains the age of the cache.
 func (a readAPI) serveObjects(w http.ResponseWriter, r *http.Request) {
 	f, ok := a.parseQuery(w, r, []string{"namespace", "name", "labelSelector"})
 	if !ok {
@@ -25,7 +25,7 @@ func (a readAPI) serveObjects(w http.ResponseWriter, r *http.Request) {
 	err := a.API.Objects(w, func(namespace, name, labels string) bool {
 		return f.Belongs(filter.Key{Namespace: namespace, Name: name}, filter.Detail{Labels: labels})
 	})
-	if err != nil { // the client sees an error, because the JSON is incomplete
+	if err != nil { // the JSON is incomplete: abort, so that the client gets an error
 		a.Logger.Debug("cannot send pod objects", zap.Error(err))
 		panic(http.ErrAbortHandler)
 	}

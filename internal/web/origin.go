@@ -11,11 +11,11 @@ import (
 // rejectForeign rejects requests that a page of another site sends through the user's browser. The browser can
 // reach addresses that the other site cannot reach, such as a port that kubectl forwards.
 //
-// After DNS rebinding, the name of another site resolves to 127.0.0.1: the browser connects to the agent, but sends the
-// site's name as the host. Over loopback, rejectForeign accepts only IP addresses, localhost and configured names as
-// the host. A request that does not arrive over loopback can name any host, for example a Service. A request through
-// the API server's proxy names the API server as the host. A request that does not arrive over loopback gets only the
-// data that every client can get on this port.
+// After DNS rebinding, the name of another site resolves to 127.0.0.1. The browser then connects to the agent, but
+// sends the site's name as the host. Over loopback, rejectForeign accepts only IP addresses, localhost and configured
+// names as the host. A request that does not arrive over loopback can name any host, for example a Service. A request
+// through the API server's proxy names the API server as the host. A request that does not arrive over loopback gets
+// only the data that every client can get on this port.
 func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -33,8 +33,8 @@ func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Han
 	})
 }
 
-// knownHost reports whether a host is empty, localhost, an IP address or one of the names. DNS cannot redirect an IP
-// address.
+// knownHost reports whether a host is empty, localhost, an IP address or one of the names. IP addresses are safe,
+// because DNS rebinding works only with names.
 func knownHost(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -52,7 +52,7 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	responseJSON(w, r, listed.text(remaining))
 }
 
-// podPage holds the beginning of a response with encoded items, and the position of the last item.
+// podPage is one page of the pod list. It holds the encoded items and the position of the last item.
 type podPage struct {
 	written bytes.Buffer
 	items   int
@@ -168,8 +168,8 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 	a.send(w, r, text, err)
 }
 
-// fileName returns a file name that contains only characters that every file system accepts. The names of namespaces
-// and pods already contain only characters that every file system accepts.
+// fileName returns a file name that contains only characters that every file system accepts. Valid names of namespaces
+// and pods contain no other characters.
 func fileName(record api.Record) string {
 	name := []byte(record.Namespace + "_" + record.Name + ".trace.json")
 	for i, c := range name {

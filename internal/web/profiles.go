@@ -75,7 +75,7 @@ func profileLength(given string) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// profileProcessor records a CPU profile and writes it to w. profileProcessor stops after the duration in the argument
+// profileProcessor records a CPU profile and writes it to w. The recording stops after the time in the argument
 // "length", or when the client disconnects.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
 	// If the connection is closed, SetWriteDeadline returns an error, and the next write fails too.

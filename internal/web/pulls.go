@@ -80,8 +80,9 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	a.response(w, r, sums.list())
 }
 
-// pullRecords returns records with the pulls of start-ups. If a pod was deleted and its start-up had no pulls,
-// the method omits this start-up. If the method cannot read a record, it writes an error response and returns false.
+// pullRecords returns one record for each start-up, with the image pulls of the start-up. If a pod was deleted and its
+// start-up had no pulls, pullRecords omits this start-up. If pullRecords cannot read a record, it writes an error
+// response and returns false.
 func (a readAPI) pullRecords(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {

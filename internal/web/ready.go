@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// livez always responds with status 200, which shows that the process responds. livez does not check the API server or
-// the runtime, because a restart of the agent cannot repair them.
+// livez always responds with status 200, because an agent that can respond is alive. livez does not check the API
+// server or the runtime, because a restart of the agent cannot repair them.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
 // readiness serves /readyz. The status of the response is 200 while every required part is up, and 503 at all other

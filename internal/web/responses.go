@@ -16,8 +16,8 @@ const (
 	// maxResponse.
 	maxResponse = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
-	// itself uses half of this memory. maxHeld is less than half of the 45 MiB that remain for requests, because the
-	// agent also needs memory to create responses.
+	// itself uses half of this memory. The other 45 MiB remain for requests. maxHeld is less than half of these 45 MiB,
+	// because the agent also needs memory to create responses.
 	maxHeld = 20 << 20
 )
 
@@ -79,8 +79,8 @@ func (a *responses) maxWait(client netip.Prefix, patience time.Duration) time.Du
 }
 
 // grow reserves memory for more bytes of a response. If there is not enough memory, grow cuts off the response that has
-// stalled the longest, or waits until clients have read other responses. grow returns false if there is still not
-// enough memory after roomPatience.
+// stalled the longest. If no response has stalled, grow waits until clients have read other responses. grow returns
+// false if there is still not enough memory after roomPatience.
 func (a *responses) grow(r *bufferedResponse, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {
@@ -110,8 +110,8 @@ func (a *responses) tryGrow(r *bufferedResponse, bytes int) bool {
 	return true
 }
 
-// longestStalled returns the response that has stalled the longest, or nil if no response has stalled. A response to a
-// client that has read earlier responses counts as stalled only after the longer time stalledReader.
+// longestStalled returns the response that has stalled the longest, or nil if no response has stalled. If a client has
+// read earlier responses, its response counts as stalled only after stalledReader.
 func (a *responses) longestStalled() *bufferedResponse {
 	var stalled *bufferedResponse
 	longest, now := time.Duration(0), time.Now().UnixNano()

@@ -39,14 +39,14 @@ type Config struct {
 	// basic authentication. For each connection and request, the server reads this file and all files that this file
 	// names. If WebConfigFile is empty, the server uses HTTP without TLS.
 	WebConfigFile string
-	// Access guards all paths except the probes. The list of paths, which / returns to clients that are not browsers,
-	// needs no token. If Access is nil, the server checks no tokens.
+	// Access guards all paths except the probes and the list of paths. The path / returns the list of paths to all
+	// clients that are not browsers. If Access is nil, the server checks no tokens.
 	Access Access
 	// With LocalOnly, only clients on loopback can read data with the names of pods. Metrics and probes stay open to
 	// every client. LocalOnly has no effect if Access is set.
 	LocalOnly bool
-	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. Requests
-	// to an IP address or to the host name "localhost" need no entry in Hosts.
+	// Hosts are additional host names that the server accepts in requests over loopback, for example from a proxy in
+	// the same pod. Requests to an IP address or to the host name "localhost" need no entry in Hosts.
 	Hosts []string
 	// Timelines returns the timelines of the pods that exist at the time of the call. Timelines can block until ctx is
 	// done. Many goroutines call Timelines at the same time.
@@ -148,7 +148,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// newServer creates the HTTP server with limits on the time and the bytes of each request.
+// newServer creates the HTTP server. The server limits the time and the header size of each request.
 func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
 	server := &http.Server{
 		Handler:           handler,

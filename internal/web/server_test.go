@@ -127,6 +127,7 @@ func TestErrorsAreJSON(t *testing.T) {
 		{http.MethodGet, "/nothing", nil, http.StatusNotFound, "not_found", "no such path"},
 		{http.MethodGet, "/api//v1/pods", nil, http.StatusNotFound, "not_found", "no such path"},
 		{http.MethodGet, "/api/v1/../../metrics", nil, http.StatusNotFound, "not_found", "no such path"},
+		{http.MethodGet, "//", nil, http.StatusNotFound, "not_found", "no such path"},
 		{http.MethodGet, "/api/v1/pods/a/b/", nil, http.StatusNotFound, "not_found", "no such path"},
 		{http.MethodPost, "/api/v1/pods", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},
 		{http.MethodDelete, "/metrics", nil, http.StatusMethodNotAllowed, "method_not_allowed", "GET"},

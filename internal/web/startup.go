@@ -14,18 +14,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp holds one start-up of a present pod, or of a deleted pod in the history.
+// startUp describes one start-up. The pod of the start-up either still exists, or was deleted and is in the history.
 type startUp struct {
 	key       filter.Key
 	uid       string
 	createdAt time.Time
 
-	there *timeline.Timeline // timeline of a present pod; nil if the pod was deleted
-	gone  *history.Entry     // entry of a deleted pod; nil if the pod is present
+	there *timeline.Timeline // the timeline, if the pod still exists; otherwise nil
+	gone  *history.Entry     // the entry in the history, if the pod was deleted; otherwise nil
 }
 
-// startUps returns the start-ups for which the function "accept" returns true, sorted by their positions. If startUps
-// cannot read the timelines, it writes an error response and returns false.
+// startUps returns the start-ups for which the function "accept" returns true, sorted by position. If startUps cannot
+// read the timelines, it writes an error response and returns false.
 func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
@@ -49,9 +49,9 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	return all, true
 }
 
-// deletedPods returns the deleted pods in the history. The argument "timelines" contains the present pods. If a
-// pod was deleted after the agent read the timelines, both the timelines and the history contain the pod. The result
-// omits a pod that is also in the timelines, so that a list contains the pod only once.
+// deletedPods returns the deleted pods in the history. The argument "timelines" contains the pods that still exist. If
+// a pod was deleted after the agent read the timelines, both the timelines and the history contain the pod. deletedPods
+// omits every pod that is also in the timelines, so a list contains each pod only once.
 func (a readAPI) deletedPods(timelines []timeline.Timeline) []*history.Entry {
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
@@ -60,8 +60,8 @@ func (a readAPI) deletedPods(timelines []timeline.Timeline) []*history.Entry {
 	return slices.DeleteFunc(a.API.History.Entries(), func(e *history.Entry) bool { return there[e.UID] })
 }
 
-// matches reports whether a start-up matches the filter. The caller has already selected the start-up by its
-// key.
+// matches reports whether the owner, the labels and the phases of a start-up match the filter. The caller has already
+// checked the key of the start-up, for example the namespace and the state.
 func (s startUp) matches(f filter.Filter) (bool, error) {
 	if !f.NeedsDetail() {
 		return true, nil
@@ -80,7 +80,7 @@ func (s startUp) matches(f filter.Filter) (bool, error) {
 	return f.Match(detail), nil
 }
 
-// encoded returns the encoded record.
+// encoded returns the record of the start-up as one line of JSON.
 func (s startUp) encoded() ([]byte, error) {
 	if s.there != nil {
 		return api.EncodeLine(api.NewRecord(*s.there))
@@ -97,8 +97,8 @@ func (s startUp) record() (api.Record, error) {
 	return record, err
 }
 
-// position is the place of a start-up in lists. The order is by namespace and name. If several pods have the same
-// name, the latest pod comes first. timeline.Sorted uses the same order.
+// position is the sort key of start-ups in lists. Lists are sorted by namespace, then by name. If several pods have the
+// same namespace and name, the newest pod comes first. timeline.Sorted uses the same order.
 type position struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`

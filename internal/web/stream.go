@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// heartbeat is the maximum time between two writes to a stream. If a stream has no events for the time "heartbeat",
-	// the agent writes an empty comment, so that proxies keep the connection open.
+	// heartbeat is the maximum time between two writes to a stream. If a stream has no events during this time, the
+	// agent writes an empty comment, so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
-	// patience is the maximum time that the agent waits for a viewer to read the written events.
+	// patience is the write timeout of a stream. If a write takes longer because the client does not read, the agent
+	// closes the stream.
 	patience = 10 * time.Second
-	// viewersPerClient is the maximum number of viewers of one client. The value is half of the maximum number of
-	// viewers of all clients, so that other clients can also connect. The value is also half of maxPerClient, so that a
-	// client with many streams can still request lists.
+	// viewersPerClient is the maximum number of viewers (open streams) of one client. The value is half of the maximum
+	// for all clients together, so that other clients can also connect. The value is also half of maxPerClient, the
+	// maximum number of connections of one client. So a client with many streams can still request lists.
 	viewersPerClient = 16
 )
 
-// errNotRead is the error of a stream whose viewer does not read.
+// errNotRead means that the agent closed a stream because the client did not read within the write timeout.
 var errNotRead = errors.New("closed the stream: the client did not read within the write timeout")
 
 // stream sends changes to the client until the client disconnects or stops reading.
@@ -64,7 +65,7 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 	a.Logger.Debug("viewer disconnected", zap.Error(err))
 }
 
-// errTooManyOfOne is the error for a client that already has the maximum number of viewers. The error
+// errTooManyOfOne means that this client already has the maximum number of viewers for one client. In contrast,
 // live.ErrTooManyViewers means that all clients together have the maximum number of viewers.
 var errTooManyOfOne = errors.New("too many viewers from this address")
 
@@ -73,7 +74,8 @@ func refuseViewer(w http.ResponseWriter, why error) {
 	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+": try again, or poll /api/v1/pods")
 }
 
-// streamFilters returns all filters for pods, except the filter "gone", which concerns deleted pods.
+// streamFilters returns the names of all filters for pods, except the filter "gone". The filter "gone" concerns deleted
+// pods.
 func streamFilters() []string {
 	return slices.DeleteFunc(podFilters(), func(name string) bool { return name == "gone" })
 }
@@ -88,8 +90,8 @@ type outlet struct {
 
 // follow sends events to the viewer until an error occurs, and returns the error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
-	// The server sets a read deadline for each request, and the deadline would end the stream. An error means that the
-	// connection is closed, so the next write fails too.
+	// The server sets a read deadline for each request, and this deadline would end the stream. The code ignores the
+	// error: an error means that the connection is closed, so the next write fails too.
 	_ = o.control.SetReadDeadline(time.Time{})
 	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
 		return err
@@ -121,7 +123,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// nextEvents returns the next events, or no events if a heartbeat is due before an event arrives.
+// nextEvents returns the next events. If a heartbeat is due before an event arrives, the result is empty.
 func (o *outlet) nextEvents(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithDeadline(ctx, o.writtenAt.Add(heartbeat))
 	defer cancel()
@@ -132,10 +134,10 @@ func (o *outlet) nextEvents(ctx context.Context, viewer *live.Viewer) ([]*live.E
 	return events, err
 }
 
-// choose returns the frame that a viewer with the filter f gets for an event. If the namespace or the name of the pod
-// does not match, choose returns nil: the viewer has never received this pod, because a pod's namespace and name never
-// change. If another property of the pod does not match, for example a label, the frame tells the viewer to remove the
-// pod, because the pod might have matched earlier.
+// choose returns the frame (the encoded message) for an event and a viewer with the filter f. If the namespace or the
+// name of the pod does not match, the result is nil. A pod's namespace and name never change, so the viewer has never
+// received this pod. If another property does not match, for example a label, the frame tells the viewer to remove the
+// pod. The pod might have matched earlier.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil
@@ -150,12 +152,12 @@ func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	return e.Out()
 }
 
-// write sends all frames. If the client does not read within the time "patience", write returns errNotRead.
+// write sends all frames. If the client does not read the frames within the write timeout, write returns errNotRead.
 func (o *outlet) write(frames ...[]byte) error {
 	deadline := time.Now().Add(patience)
 	_ = o.control.SetWriteDeadline(deadline)
 	err := o.send(frames)
-	if err != nil && !time.Now().Before(deadline) { // over HTTP/2, the error is not os.ErrDeadlineExceeded
+	if err != nil && !time.Now().Before(deadline) { // HTTP/2 does not return os.ErrDeadlineExceeded
 		return errNotRead
 	}
 	if err == nil {

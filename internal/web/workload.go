@@ -20,12 +20,13 @@ import (
 // needs 14 KB of memory. With these limits, the records of four concurrent requests need at most about 22 MB.
 const (
 	maxSummarized = 200   // start-ups
-	maxEntries    = 16000 // phases, milestones and pulls of all summarized start-ups
+	maxEntries    = 16000 // phases, milestones and pulls of all these start-ups together
 )
 
-// serveWorkload serves the summary of a workload's start-ups on this node, the comparison of two revisions, and
-// the changes that would help. If the request names one revision, the response covers only the start-ups of this
-// revision. The agent computes the summary for each request and keeps no summaries between requests.
+// serveWorkload serves the summary of a workload's start-ups on this node. The response also compares two revisions,
+// and contains the changes that would make the start-ups faster. If the request names one revision, the response covers
+// only the start-ups of this revision. The agent computes the summary for each request and keeps no summaries between
+// requests.
 func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 	if _, ok := a.parseQuery(w, r, nil, "revision"); !ok {
 		return
@@ -67,8 +68,8 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 		WhatIf: means, WhatIfUnknown: unknown})
 }
 
-// revisionsOf returns the revision to summarize, or the two revisions to compare. Without the parameter "revision", the
-// result is nil.
+// revisionsOf returns the revisions in the request: one revision to summarize, or two revisions to compare. Without the
+// parameter "revision", the result is nil.
 func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
 	text := r.URL.Query().Get("revision")
 	if text == "" {
@@ -88,9 +89,9 @@ func workloadText(namespace string, owner timeline.Owner) string {
 	return fmt.Sprintf("%.63s %.63s/%.253s", owner.Kind, namespace, owner.Name)
 }
 
-// unknownRevision writes the error about a revision without start-ups. The argument "among" says among which start-ups
-// the agent looked for the revision. If the agent looked among all start-ups, "among" is empty. The error names the
-// latest known revisions.
+// unknownRevision writes an error response for a revision without known start-ups. The argument "among" is a part of
+// the error text. It tells which start-ups the agent searched. If the agent searched all start-ups, "among" is empty.
+// The error names the latest known revisions.
 func unknownRevision(w http.ResponseWriter, name, workload, among string, known []string) {
 	reason := fmt.Sprintf("no start-up of %s with the revision %.63q is known on this node%s", workload, name, among)
 	var names []string
@@ -106,8 +107,8 @@ func unknownRevision(w http.ResponseWriter, name, workload, among string, known 
 // maxHints is the maximum number of workloads or revisions that an error names.
 const maxHints = 5
 
-// hints returns the end of an error about an unknown workload. The result names workloads of the same namespace, the
-// workloads with the same or a similar name first.
+// hints returns the last part of the error text about an unknown workload. The result names workloads of the same
+// namespace. Workloads with the same name or a similar name come first.
 func hints(name string, others []timeline.Owner) string {
 	name = strings.ToLower(name)
 	distance := func(o timeline.Owner) int {
@@ -130,8 +131,8 @@ func hints(name string, others []timeline.Owner) string {
 	return "; known workloads of the namespace: " + strings.Join(names, ", ")
 }
 
-// kindHint returns the end of an error about an unknown workload if podlapse does not know the workload's kind. The
-// kind can still be valid, because custom resources can own pods.
+// kindHint returns the last part of the error text about an unknown workload. If podlapse knows the workload's kind,
+// the result is empty. An unknown kind can still be valid, because custom resources can own pods.
 func kindHint(kind string) string {
 	var kinds []string
 	for _, t := range resourcetype.All() {
@@ -146,10 +147,11 @@ func kindHint(kind string) string {
 		strings.Join(kinds, ", "))
 }
 
-// ownedBy returns the latest start-ups of a workload's pods, and the number of earlier start-ups. ownedBy ignores the
-// case of the owner's kind. If the argument "revisions" has one element, ownedBy ignores the start-ups of other
-// revisions. If ownedBy finds no start-up, or cannot read the start-ups, it writes an error response and returns false.
-// The error names other workloads of the namespace, or other revisions.
+// ownedBy returns the records of the latest start-ups of a workload's pods. The result "earlier" is the number of older
+// start-ups that the result "records" omits. In the owner's kind, ownedBy ignores upper and lower case. If the argument
+// "revisions" has one element, ownedBy ignores the start-ups of other revisions. If ownedBy finds no start-up, or
+// cannot read the start-ups, it writes an error response and returns false. The error names other workloads of the
+// namespace, or other revisions.
 func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner,
 	revisions []string) (records []api.Record, earlier int, ok bool) {
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })

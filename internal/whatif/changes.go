@@ -14,8 +14,8 @@ import (
 // readyMount is the longest time that the kubelet needs to mount volumes that are ready immediately.
 const readyMount = 500 * time.Millisecond
 
-// candidateChanges returns the candidate changes for the start-up. The caller omits each change whose gain is
-// uncertain or too small.
+// candidateChanges returns the changes that Predict examines. If a change saves too little time, or if the saved time
+// is too uncertain, Predict makes no prediction for it.
 func (s *startUp) candidateChanges() []change {
 	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configurationChanges(), s.failedRuns(),
 		s.sidecars(), s.probePeriods())
@@ -27,9 +27,9 @@ func (s *startUp) newChange(id api.WhatIf, container string) change {
 		doubt: make([]bool, len(s.phases)), wait: map[string]interval{}}
 }
 
-// saveTime records that the change saves the whole time of the given phases. The function "concerns" selects
-// the containers. If the evidence does not separate a given phase from other phases, the change saves an unknown part
-// of the time of all these phases.
+// saveTime records that the change saves the whole time of the given phases. The function "concerns" selects the
+// containers. If the record contains only the total time of a given phase and other phases, the change saves an unknown
+// part of this total time.
 func (s *startUp) saveTime(c *change, names []timeline.Phase, concerns func(container string) bool) {
 	for i := range s.phases {
 		phase := &s.phases[i]
@@ -53,9 +53,9 @@ func (s *startUp) saveTime(c *change, names []timeline.Phase, concerns func(cont
 
 func all(string) bool { return true }
 
-// imageChanges returns three changes, or no change if a pull is lazy or a container's image changed. The first change
-// concerns the images that the node did not have. The second change concerns the images that were on the node, but that
-// the kubelet checked with the registry. The third change concerns the sandbox image.
+// imageChanges returns three changes. If a pull is lazy, or if a container's image changed, imageChanges returns no
+// change. The first change concerns the images that the node did not have. The second change concerns the images that
+// the kubelet checked with the registry although the node had them. The third change concerns the sandbox image.
 func (s *startUp) imageChanges() []change {
 	absent, checked := map[string]bool{}, map[string]bool{}
 	imageOf, pulled := map[string]string{}, map[string]string{}
@@ -65,12 +65,12 @@ func (s *startUp) imageChanges() []change {
 			continue
 		}
 		if other, known := pulled[pull.Container]; known && other != pull.Image {
-			return nil // no single image would have saved the time of all attempts
+			return nil // the attempts used different images, so one image on the node cannot save all pulls
 		}
 		pulled[pull.Container] = pull.Image
 		switch {
 		case pull.Lazy:
-			return nil // the content arrives while the containers run
+			return nil // a lazy pull continues while the container runs
 		case pull.Outcome == imagepull.OutcomeVerified:
 			checked[pull.Container] = true
 		case pull.Outcome != imagepull.OutcomePresent:
@@ -104,10 +104,10 @@ func (s *startUp) imageChanges() []change {
 	return []change{present, unchecked, pause}
 }
 
-// parallelPulls returns the effect of a larger maxParallelImagePulls, a setting of the kubelet. Pulls in parallel share
-// the download rate. In the worst case, the pod's pull shares the download rate equally with all pulls that were ahead
-// of it in the pull queue. The change does not shorten a wait for a pull of the same image, because the runtime
-// downloads the image only once.
+// parallelPulls returns the change that increases maxParallelImagePulls, a setting of the kubelet. Parallel pulls share
+// the download rate. In the worst case, the pod's pull and all pulls that were ahead of it in the queue get equal
+// shares of this rate. If the pod waits for a pull of the same image, the change does not shorten this wait, because
+// the runtime downloads the image only once.
 func (s *startUp) parallelPulls() []change {
 	c := s.newChange(api.WhatIfParallelPulls, "")
 	s.saveTime(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
@@ -180,11 +180,12 @@ func (s *startUp) configurationChanges() []change {
 	return changes
 }
 
-// configurationAssumption is the assumption of a change that concerns unnamed ConfigMaps or Secrets.
+// configurationAssumption is the assumption of a configuration change whose text does not name the missing ConfigMap or
+// Secret.
 const configurationAssumption = "if the configuration is complete when the pod is created"
 
-// configurationText describes the change of a container's configuration, or of the pod's configuration if the argument
-// is empty.
+// configurationText describes the change that removes the wait for a container's configuration. If the argument is
+// empty, the text describes the wait for the pod's configuration.
 func configurationText(container string) string {
 	if container == "" {
 		return "without the wait for the pod's configuration"
@@ -192,8 +193,8 @@ func configurationText(container string) string {
 	return "without the wait for the configuration of " + container
 }
 
-// missingObject returns the ConfigMap or Secret that is missing according to the kubelet's Events about a container.
-// The result is empty if the Events name no missing object or several missing objects. If the argument "container" is
+// missingObject reads the kubelet's Events about a container, and returns the ConfigMap or Secret that is missing. If
+// the Events name no missing object, or several missing objects, the result is empty. If the argument "container" is
 // empty, missingObject reads the Events about the pod.
 func (s *startUp) missingObject(container string) (object string) {
 	for _, event := range s.record.Events {
@@ -213,8 +214,8 @@ func (s *startUp) missingObject(container string) (object string) {
 	return object
 }
 
-// failedRuns returns one change for each container that ran several times. Without the failed runs, the first run would
-// take as long as the latest run.
+// failedRuns returns one change for each container that ran several times. With the change, the first run succeeds and
+// takes as long as the latest run took.
 func (s *startUp) failedRuns() (changes []change) {
 	if slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool { return p.Phase == timeline.PhaseSandboxLost }) {
 		return nil // the runs ended because the sandbox stopped
@@ -228,9 +229,9 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.text = "without the failed runs of " + container.name
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
-		// The variable "hidden" begins as an upper limit for the time between the starts of the first and the latest
-		// run. The loop subtracts the container's own phases from "hidden". The time that remains can contain failed
-		// runs of the container during the phases of other containers.
+		// At first, the variable "hidden" is the longest possible time from the start of the first run to the start of
+		// the latest run. The loop subtracts the container's own phases. For the rest of this time, the record shows
+		// other phases. But the container can also have run and failed during these other phases.
 		hidden := container.final.difference(container.first).high
 		last := -1
 		for k := range s.phases {

@@ -9,10 +9,10 @@ import (
 )
 
 // effectText describes the new duration, as an estimate and an interval. If the interval of the new duration contains
-// the old duration, effectText describes the saved time instead. The interval of the saved time is narrower than the
-// interval of the new duration: it excludes the variation of the steps that the change does not affect. If the change
-// might save nothing, effectText describes only the longest time that the change can save. If the gain depends on
-// chance, there is no estimate.
+// the old duration, effectText describes the saved time instead. The interval of the saved time is narrower, because it
+// excludes the variation of the steps that the change does not affect. If the change might save nothing, effectText
+// describes only the longest time that the change can save. If the saved time depends on chance, the text contains no
+// estimate.
 func effectText(p api.WhatIfRecord, total api.Seconds) string {
 	within := func(estimate, least, most api.Seconds, what string) string {
 		interval := strings.TrimSuffix(tenths(least), " s") + " to " + tenths(most)
@@ -30,7 +30,7 @@ func effectText(p api.WhatIfRecord, total api.Seconds) string {
 	return within(total-p.Gain, p.TotalLeast, p.TotalMost, "instead of "+tenths(total))
 }
 
-// meanText describes the mean effect on the start-ups that have a prediction.
+// meanText describes the mean effect of a change on the start-ups that have a prediction for this change.
 func meanText(m api.WhatIfMean) string {
 	effect := effectText(api.WhatIfRecord{TotalLeast: m.TotalLeast, TotalMost: m.TotalMost, Gain: m.Gain,
 		GainLeast: m.GainLeast, GainMost: m.GainMost}, m.Total)
@@ -41,5 +41,5 @@ func meanText(m api.WhatIfMean) string {
 	return fmt.Sprintf("on average %s in %d of %d %s", effect, m.StartUps, m.Of, noun)
 }
 
-// tenths formats a duration in seconds, to a tenth of a second.
+// tenths formats a duration in seconds, with one decimal place.
 func tenths(s api.Seconds) string { return timeline.SecondsText(s.Duration(), 1) }

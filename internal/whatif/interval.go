@@ -2,7 +2,7 @@ package whatif
 
 import "time"
 
-// These limits apply to the records of an untrusted server, so that sums do not overflow.
+// Records can come from an untrusted server. With these limits, sums do not overflow.
 const (
 	maxLength     = 30 * 24 * time.Hour // limit of each duration
 	maxProbe      = 24 * time.Hour      // limit of each time setting of a probe
@@ -23,7 +23,7 @@ func lengthInterval(length, bound time.Duration) interval {
 	return interval{max(length-bound, 0), length + bound}
 }
 
-// difference returns the interval of the difference of two independent durations.
+// difference returns the interval of i minus o, for two independent durations i and o.
 func (i interval) difference(o interval) interval { return interval{i.low - o.high, i.high - o.low} }
 
 // middle returns the center of the interval.
@@ -35,5 +35,5 @@ func smaller(a, b interval) interval { return interval{min(a.low, b.low), min(a.
 // atLeastZero raises negative ends of an interval to 0, because the duration cannot be negative.
 func atLeastZero(i interval) interval { return interval{max(i.low, 0), max(i.high, 0)} }
 
-// bounded limits a duration from a record.
+// bounded limits a duration from a record to the range from -maxLength to maxLength.
 func bounded(d time.Duration) time.Duration { return min(max(d, -maxLength), maxLength) }

@@ -15,10 +15,10 @@ type changeKey struct {
 	container string
 }
 
-// Means returns the predicted effect of each possible change on all start-ups of a workload. The change that saves the
-// most time in all start-ups together comes first. If a change has no prediction but might save much time in at least
-// half of the start-ups, Means returns the change as unknown. The results do not depend on the order of the records or
-// on repeated records.
+// Means returns the mean predicted effect of each change on a workload's start-ups. The change that saves the most time
+// in all start-ups together comes first. The second result lists changes that have no prediction in any start-up, but
+// that might save much time in at least half of the completed start-ups. The order of the records and repeated records
+// do not affect the results.
 func Means(records []api.Record) ([]api.WhatIfMean, []api.WhatIfUnknown) {
 	found, without := map[changeKey]*total{}, map[changeKey]*unknownTotal{}
 	completed := 0
@@ -27,7 +27,7 @@ func Means(records []api.Record) ([]api.WhatIfMean, []api.WhatIfUnknown) {
 			continue
 		}
 		if !record.HasDuration() {
-			continue // the duration is unknown, so the summary of the workload excludes the start-up too
+			continue // the workload's summary also excludes start-ups of unknown duration
 		}
 		completed++
 		predictions, unknown := Predict(*record)
@@ -80,8 +80,8 @@ func (t *unknownTotal) add(u api.WhatIfUnknown) {
 	t.reasons[u.Reason]++
 }
 
-// mostUnknown returns the changes whose effect is unknown in at least half of the completed start-ups, each with the
-// most common reason.
+// mostUnknown returns the changes whose effect is unknown in at least half of the completed start-ups. For each change,
+// the result contains the most common reason.
 func mostUnknown(without map[changeKey]*unknownTotal, completed int) (unknown []api.WhatIfUnknown) {
 	for k, t := range without {
 		if 2*t.n < completed {
@@ -148,7 +148,7 @@ func (t *total) average() api.WhatIfMean {
 		TotalLeast: of(t.low), TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
 }
 
-// commonText returns a text and an assumption that are true for all predictions. Predictions of one change can have
+// commonText returns a text and an assumption that are true for all predictions of a change. These predictions can have
 // different texts, for example because each pod lacked a different ConfigMap.
 func commonText(texts map[[2]string]int, of changeKey) (text, assumption string) {
 	var first [2]string

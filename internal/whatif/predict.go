@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// gainLeast is the minimum gain: Predict omits a change if the low end of the gain's interval is less than
-	// gainLeast. If the gain depends on chance, Predict compares gainLeast with the average gain from the change
-	// itself, and not with the low end.
+	// gainLeast is the minimum gain. If the low end of the gain's interval is less than gainLeast, Predict makes no
+	// prediction for the change. If the gain depends on chance, Predict does not use the low end. Instead, it compares
+	// gainLeast with the average gain from the change itself.
 	gainLeast = 500 * time.Millisecond
-	// variation is a divisor: totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
+	// variation is a divisor. totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
 	// tenth. In the next start-up, the steps that the change does not affect can take up to 10 % more or less time.
 	variation = 10
 )
 
-// Predict returns the changes that would make a start-up faster, with the largest gain first. Predict also returns the
-// changes that might save much time, but whose effect is unknown. Both lists are empty unless the start-up ended in the
-// state ready or succeeded.
+// Predict returns the changes that would make a start-up faster, with the largest gain first. The second result
+// contains changes of unknown effect that might save much time. If the start-up did not end in the state ready or
+// succeeded, both lists are empty.
 func Predict(record api.Record) (predictions []api.WhatIfRecord, unknown []api.WhatIfUnknown) {
 	s, ok := newStartUp(&record)
 	if !ok {
@@ -69,8 +69,8 @@ func (c change) canSave() bool {
 }
 
 // isWorthwhile reports whether a gain is certain and large enough. The gain of a shorter probe period depends on chance
-// and is never certain. For such a change, isWorthwhile only requires that the average gain from the change itself is
-// large enough.
+// and is never certain. For a shorter probe period, isWorthwhile requires only that the average gain from the change
+// itself is large enough.
 func isWorthwhile(c change, gain interval) bool {
 	if c.upTo {
 		return interval{c.own.low, gain.high}.middle() >= gainLeast
@@ -78,8 +78,8 @@ func isWorthwhile(c change, gain interval) bool {
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// estimatedGain adds up the times that a change saves in the phases and restarts, and limits the sum to the
-// interval of the gain. The result is 0 if the saved time depends on chance.
+// estimatedGain returns the estimate of the gain. It adds up the times that a change saves in the phases and restarts.
+// It then limits the sum to the interval of the gain. If the saved time depends on chance, the result is 0.
 func (c change) estimatedGain(gain interval) (sum time.Duration) {
 	if c.upTo {
 		return 0
@@ -93,9 +93,9 @@ func (c change) estimatedGain(gain interval) (sum time.Duration) {
 	return min(max(sum, gain.low), gain.high)
 }
 
-// keptTime returns the minimum total time of the steps that a change does not shorten. The kubelet does the
-// steps one after the other, so their times add up. The sum excludes probes, readiness gates, failed runs and their
-// back-off, and the gaps between steps.
+// keptTime adds up the minimum times of the steps that a change does not shorten. The kubelet does the steps one after
+// the other, so their times add up. The sum excludes probes, readiness gates, failed runs and their back-off, and the
+// gaps between steps.
 func (s *startUp) keptTime(c change) (sum time.Duration) {
 	for i := range s.phases {
 		phase := &s.phases[i]
@@ -111,8 +111,8 @@ func (s *startUp) keptTime(c change) (sum time.Duration) {
 	return sum
 }
 
-// totalAfter returns the duration of the start-up after a change. The steps that the change does not shorten take at
-// least the time in the argument "kept".
+// totalAfter returns the duration that the start-up would have with a change, as an interval. The argument "kept" is
+// the minimum time of the steps that the change does not shorten.
 func (s *startUp) totalAfter(gain interval, kept time.Duration) interval {
 	low, high := max(s.total-s.totalError-gain.high, kept), s.total+s.totalError-gain.low
 	return interval{max(low-low/variation, 0), high + high/variation}

@@ -11,8 +11,8 @@ import (
 // shortPeriod is the shortest period that Kubernetes allows for a probe.
 const shortPeriod = time.Second
 
-// probePeriods returns one change for each probe that the start-up waited for, if the period of the probe is longer
-// than 1 s.
+// probePeriods returns the changes that shorten the period of one probe to 1 s. It ignores probes with a period of at
+// most 1 s, and probes that the start-up did not wait for.
 func (s *startUp) probePeriods() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]
@@ -29,8 +29,8 @@ func (s *startUp) probePeriods() (changes []change) {
 	return changes
 }
 
-// probePeriod returns the change that shortens the period of one probe to 1 s. The result is false if the start-up did
-// not wait for the probe.
+// probePeriod returns the change that shortens the period of one probe to 1 s. The second result is false if the
+// start-up did not wait for the probe.
 func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, probe api.ProbeRecord) (change, bool) {
 	id := api.WhatIfReadiness
 	if kind == timeline.ProbeStartup {
@@ -51,8 +51,8 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	if at < 0 {
 		return c, false
 	}
-	// The kubelet does not probe until the initial delay has passed. The delay begins at the container's start time,
-	// which the kubelet truncates to whole seconds.
+	// The kubelet does not probe a container during its initial delay. The delay begins at the container's start time.
+	// The kubelet truncates this time to whole seconds, so the delay can end up to 1 s earlier.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
 	gain := shorterPeriod(probe, min(waited, max(container.ready.difference(container.final).high-delay, 0)))
 	c.own = gain
@@ -70,14 +70,14 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 	return c, container.name == s.last
 }
 
-// shorterPeriod returns how much earlier a probe with a period of 1 s would pass. The argument "possible" is the
-// largest possible gain.
+// shorterPeriod returns how much earlier a container would pass a probe if the period were 1 s. The argument "possible"
+// is the largest possible gain.
 //
 // The container became able to pass the probe at an unknown time between the last failure and the first success. If the
 // container became able to pass the probe just before the first success, a shorter period would save nothing. In the
 // next start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires
-// several successes, at most one period passes from each success to the next. The next success can come after less than
-// a period, because the kubelet also probes when another part of the pod changes.
+// several successes, the time from one success to the next is at most one period. This time can be shorter than a
+// period, because the kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())
@@ -85,11 +85,12 @@ func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	return interval{min(-successes*next-relist, high), high}
 }
 
-// waitMoved returns how much shorter the wait for a container's probes can become by chance, because the kubelet probes
-// at other times in the next start-up. The first success of a probe comes at most one period after the container became
-// able to pass the probe. If several successes are required, the time between two successes is unknown: the kubelet
-// also probes when another part of the pod changes. The kubelet's first probe can also come later in the next start-up
-// than in the recorded start-up. The result is false if the container might have a probe with an unknown period.
+// waitMoved returns how much shorter the wait for a container's probes can become by chance. In the next start-up, the
+// kubelet probes at other times. The first success of a probe comes at most one period after the container became able
+// to pass the probe. If a probe requires several successes, the time between two successes is unknown, because the
+// kubelet also probes when another part of the pod changes. The kubelet's first probe can also come later in the next
+// start-up than in the recorded start-up. The second result is false if the container might have a probe with an
+// unknown period.
 func (s *startUp) waitMoved(c *container, end interval) (interval, bool) {
 	wait := c.ready.difference(c.final)
 	if c.kind == timeline.KindMain {
@@ -119,8 +120,8 @@ func probePhases() map[timeline.ProbeKind]timeline.Phase {
 // response, the kubelet starts the next probe only after the timeout.
 func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
 
-// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if its probes
-// never fail.
+// firstProbes returns the longest time from the end of the kubelet's work until a container is ready. firstProbes
+// assumes that the container's probes never fail.
 func firstProbes(c *container) time.Duration {
 	longest := relist
 	for _, probe := range c.probes {
@@ -129,8 +130,8 @@ func firstProbes(c *container) time.Duration {
 	return longest
 }
 
-// untilPassed returns the longest time from the end of the kubelet's work until a container has passed a probe.
-// untilPassed assumes that no attempt of the probe fails.
+// untilPassed returns the longest time from the moment when the kubelet can run a probe until the container has passed
+// the probe. untilPassed assumes that no attempt of the probe fails.
 func untilPassed(p api.ProbeRecord) time.Duration {
 	return betweenProbes(p) * time.Duration(min(max(p.SuccessThreshold, 1), maxContainers))
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// relist is the longest time that the kubelet usually needs to detect the end of an init container or the start of a
-// container. The kubelet lists the containers of the runtime again 1 s after it has completed a list
-// (genericPlegRelistPeriod in pkg/kubelet). In the next start-up, the kubelet can detect the same step earlier or
-// later, by at most relist.
+// relist is the longest time that the kubelet usually needs to detect that an init container ended, or that a container
+// started. The kubelet waits 1 s between two lists of the runtime's containers (genericPlegRelistPeriod in
+// pkg/kubelet). In the next start-up, the kubelet can detect the same step up to relist earlier or later.
 const relist = 1100 * time.Millisecond
 
 const (
-	// Only a wait that is longer than waitLeast counts as a wait for something outside the pod.
+	// A phase that is not longer than waitLeast does not count as a wait for something outside the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest time that volumes, devices and the network usually need. A phase for volumes, devices or
-	// the network that is longer than longWork can contain a wait for something outside the pod.
+	// longWork is the longest time that a phase for volumes, devices or the network usually takes. If such a phase
+	// takes longer, it can contain a wait for something outside the pod.
 	longWork = 2 * time.Second
 )
 
@@ -28,27 +27,26 @@ type change struct {
 	container  string // empty if the change concerns the whole pod
 	text       string
 	assumption string // a clause that begins with "if"
-	// The field "saved" contains, for each phase of the start-up, how much shorter the phase becomes.
+	// saved contains the saved time of each phase of the start-up.
 	saved []interval
-	doubt []bool // for each phase, true if its time can also belong to other phases
-	// The field "wait" contains, for each container, the time that the change saves between the start of the
-	// container's process and its readiness.
+	doubt []bool // true for each phase whose time can also belong to other phases
+	// wait maps a container to the time that the change saves between the start of its process and its readiness.
 	wait map[string]interval
-	// The field "restarts" contains, for each container, the time that the change saves between the starts of the first
-	// and the latest run. The field "restarts" does not include the time in the field "saved".
+	// restarts maps a container to the time that the change saves between the starts of its first and its latest run.
+	// This time does not include the time in the field "saved".
 	restarts map[string]interval
 	// unsure is the time that the change might or might not save. The evidence does not show to which phase the unsure
 	// time belongs.
 	unsure time.Duration
-	upTo   bool // true if it depends on chance whether the change saves time
-	// own is the time that the change itself can save. own is set only if upTo is true. The gain, however, also
-	// includes the time that other steps can save or lose by chance.
+	upTo   bool // true if chance decides whether the change saves time
+	// own is the time that the change itself can save. It is set only if upTo is true. The gain also includes the time
+	// that other steps can save or lose by chance.
 	own interval
 }
 
-// gainOf returns how much earlier the start-up would end after a change. The pod is ready when its last
-// container is ready. If a change affects one container, the other containers limit the gain. The result is false if
-// the evidence does not bound the gain.
+// gainOf returns how much earlier the start-up would end because of a change. The pod is ready when its last container
+// is ready. If a change affects one container, the other containers limit the gain. If the evidence does not limit the
+// gain, the result "ok" is false.
 //
 // The gain is the duration of the recorded start-up minus the duration of the next start-up. The kubelet lists and
 // probes containers periodically, so the wait for the next list or probe varies by chance.
@@ -66,7 +64,7 @@ func (s *startUp) gainOf(c change) (gain interval, ok bool) {
 		}
 		if target.kind == timeline.KindMain && target.unprobed() {
 			// The kubelet reports the container as ready after its work on all main containers. The change does not
-			// shorten the time from the end of the kubelet's work until the kubelet reports the container as ready.
+			// shorten the time from the end of this work until the kubelet reports the container as ready.
 			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.difference(end)).low-relist, 0))
 			continue
 		}
@@ -82,10 +80,10 @@ func (s *startUp) gainOf(c change) (gain interval, ok bool) {
 	return gain, true
 }
 
-// readyEarlier returns how much earlier the pod could be ready with the change, if the pod had only the given
-// container. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a
-// main container before the time "end": the kubelet probes only containers in the status of the pod, and updates this
-// status after its work on all main containers.
+// readyEarlier returns how much earlier the pod could be ready with the change, if the pod waited only for the
+// container "target" to become ready. The argument "end" is the end of the kubelet's work on all main containers. The
+// kubelet probes only containers in the pod's status, and it updates the status after its work on all main containers.
+// So the kubelet does not probe a main container before the time "end".
 func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
 	earlier, ok := s.startsEarlier(c, target)
 	if !ok {
@@ -102,20 +100,19 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 		earlier = earlier.plus(atLeastZero(s.ready.difference(target.ready)))
 	}
 	if target.kind == timeline.KindMain && !changes && target.ready.difference(end).low <= firstProbes(target) {
-		earlier.high = maxLength // the container might have been able to pass its probes before the first probe
+		earlier.high = maxLength // no limit: perhaps the container could pass its probes before the first probe
 	}
 	return earlier, true
 }
 
-// endsWithOthers reports whether something that the model cannot predict can decide when the pod is ready. The result
-// is true in three cases:
-//   - The pod waited for a readiness gate.
-//   - A group phase can contain a wait for something outside the pod, and the change might not remove this phase. If
-//     c.wait and c.restarts are empty, the group phases before the first shortened phase do not count.
+// endsWithOthers reports whether the readiness of the pod can depend on something that the model cannot predict. The
+// result is true in three cases:
+//   - The pod might have waited for a readiness gate.
+//   - Even with the change, a group phase, which stands for several phases, can contain a wait for something outside
+//     the pod. If c.wait and c.restarts are empty, only the group phases after the first shortened phase count.
 //   - A main container or a sidecar restarted, and the change does not name this container.
 //
-// If a container restarts while the kubelet works on other containers, the record can hide the failed runs of this
-// container.
+// If a container restarts while the kubelet works on other containers, the record might not show all failed runs.
 func (s *startUp) endsWithOthers(c change) bool {
 	if s.restarted(c) != nil {
 		return true
@@ -132,8 +129,8 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// restarted returns a main container or a sidecar that restarted, and that the change does not name. If no container
-// meets both conditions, restarted returns nil.
+// restarted returns a main container or a sidecar that restarted. It ignores the container that the change names. If it
+// finds no container, the result is nil.
 func (s *startUp) restarted(c change) *container {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -144,14 +141,15 @@ func (s *startUp) restarted(c change) *container {
 	return nil
 }
 
-// mayStillWait reports whether a phase can, even after the change, contain a wait for something outside the pod. The
+// mayStillWait reports whether, even with the change, a phase can contain a wait for something outside the pod. The
 // argument "i" is the index of the phase.
 func (s *startUp) mayStillWait(c change, i int) bool {
 	return s.spans[i].others && (c.saved[i].high < s.spans[i].most || c.doubt[i])
 }
 
-// addWork finds the kubelet's own work in the start-up. Post-start hooks are part of the work, because a pod is not
-// ready before the hook of its last container has ended.
+// addWork finds the end of the kubelet's own work in the start-up. The work ends before the last waits for probes and
+// readiness gates. Post-start hooks are part of the work, because a pod is not ready before the hook of its last
+// container has ended.
 func (s *startUp) addWork() {
 	last, hidden := -1, false // "hidden" is true if a group phase after the last known work can contain more work
 	for i := range s.phases {
@@ -177,7 +175,7 @@ func (s *startUp) addWork() {
 	}
 }
 
-// workEarlier returns how much earlier the kubelet would complete its own work after a change.
+// workEarlier returns how much earlier the kubelet would complete its own work because of a change.
 func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 	if s.work == nil {
 		return sum, false
@@ -191,10 +189,10 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 	return sum, true
 }
 
-// startsEarlier returns how much earlier the kubelet would start a container after a change. If target is nil, the
-// method adds up the saved time of all phases. After the first shortened phase, the pod can wait for something outside
-// the pod. If the change might not remove such a wait, the result is false, because a wait that begins earlier might
-// not end earlier. The result is also false if chanceShift returns false.
+// startsEarlier returns how much earlier the container "target" would start because of a change. If target is nil, the
+// method adds up the saved time of all phases. If the pod might still wait for something outside the pod after the
+// first shortened phase, the result "ok" is false. Such a wait would begin earlier, but it might not end earlier. If
+// chanceShift returns false, the result "ok" is also false.
 func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -217,9 +215,9 @@ func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok b
 }
 
 // precedes compares a phase with the start of a container. The argument "i" is the index of the phase. The result
-// "certain" is true if the phase certainly ended before the container started. The result "possible" is true if the
-// phase might have begun before the container's latest start. If the phase lies between the first and the latest start
-// of the container, "certain" is true only if the phase belongs to this container.
+// "certain" is true if the phase certainly ended before the container's first start. For the container's own phases,
+// its latest start counts instead. The result "possible" is true if the phase might have begun before the container's
+// latest start.
 func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
@@ -229,10 +227,10 @@ func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	return certain, certain || s.spans[i].start < final.high
 }
 
-// startOf returns the start of a container's first run or, if the argument "first" is false, of its latest run. If the
-// record has a phase container_start for the run, both ends of the interval are the end of this phase. startOf ignores
-// the error bound of the phase. Phases do not overlap, so every other phase certainly comes before or after the phase
-// container_start.
+// startOf returns the start of a container's first run. If the argument "first" is false, it returns the start of the
+// latest run. If the record has a phase container_start for the run, both ends of the interval are the end of this
+// phase. startOf ignores the error bound of the phase. Phases do not overlap, so every other phase certainly comes
+// before or after the phase container_start.
 func (s *startUp) startOf(c *container, first bool) interval {
 	at, attempt := c.final, c.finalAttempt
 	if first {
@@ -248,11 +246,12 @@ func (s *startUp) startOf(c *container, first bool) interval {
 	return at
 }
 
-// chanceShift returns how much earlier a container can start by chance, without the time that the change saves. The
-// kubelet lists containers periodically, so the delay until the kubelet detects the end or the start of an earlier
-// container varies. A negative value means that the container starts later. For a sidecar with a startup probe,
-// chanceShift also widens the interval by one probe period at each end. The result is false if the period of a
-// sidecar's startup probe is unknown. If target is nil, the method adds up the variations of all containers.
+// chanceShift returns how much earlier a container can start by chance. A negative value means that the container
+// starts later. The result does not include the time that the change saves. The kubelet lists containers periodically,
+// so the time until the kubelet detects the end or the start of a previous container varies. For a sidecar with a
+// startup probe, chanceShift also widens the interval by one probe period at each end. If the period of a sidecar's
+// startup probe is unknown, the result "ok" is false. If target is nil, the method adds up the variations of all
+// containers.
 func (s *startUp) chanceShift(c change, target *container) (sum interval, ok bool) {
 	for i := range s.containers {
 		before := &s.containers[i]
@@ -277,7 +276,7 @@ func (s *startUp) chanceShift(c change, target *container) (sum interval, ok boo
 	return sum, true
 }
 
-// listedEarlier returns how much earlier the kubelet can, by chance, detect that a container's runs ended or that a
+// listedEarlier returns how much earlier the kubelet can detect by chance that a container's runs ended, or that a
 // sidecar started. If noCrash is true, listedEarlier ignores failed runs.
 func (s *startUp) listedEarlier(of *container, noCrash bool) (sum interval) {
 	waits := 0
@@ -309,8 +308,8 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	})
 }
 
-// waitsForOthers reports whether something outside the pod can decide when a phase ends. If a phase waits for something
-// outside the pod, an earlier start can make the phase longer.
+// waitsForOthers reports whether the end of a phase can depend on something outside the pod. If such a phase begins
+// earlier, it can take longer.
 func waitsForOthers(phase *api.PhaseRecord) bool {
 	length := longestTime(phase)
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
@@ -334,8 +333,8 @@ func waitsForOthers(phase *api.PhaseRecord) bool {
 	return false
 }
 
-// phasesOf returns the phases that the time of a phase can belong to. For a group phase without candidates, the list is
-// empty.
+// phasesOf returns all phases that the time of one phase in the record can belong to. If the record names no candidates
+// for a group phase, the list is empty.
 func phasesOf(phase *api.PhaseRecord) []timeline.Phase {
 	if phase.Phase.IsGroup() {
 		return phase.MergedWith

@@ -9,24 +9,24 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp is a completed start-up of known length. All instants are durations since the creation of the pod.
+// startUp is a completed start-up of known length. All times are relative to the creation of the pod.
 type startUp struct {
 	record     *api.Record
 	phases     []api.PhaseRecord
-	containers []container // all containers, in the order in which the kubelet starts the containers; no image volumes
+	containers []container // all containers in the kubelet's start order, without image volumes
 	total      time.Duration
 	totalError time.Duration
 	ready      interval // when all containers were ready
 	last       string   // the container that was ready last; empty if unknown
 
-	// No change that Predict examines affects spans, work or workEnd. Predict reads these three fields for each pair
-	// of a change and a container, so newStartUp computes the fields once.
+	// The next three fields do not depend on the change. Predict reads them for each pair of a change and a container,
+	// so newStartUp computes them only once.
 	spans   []span   // one span for each phase
 	work    *startUp // the start-up until the end of the kubelet's work; nil if the record contains no such work
 	workEnd interval // the end of the kubelet's work
 }
 
-// span contains values of one phase.
+// span contains precomputed values of one phase.
 type span struct {
 	start, end time.Duration
 	most       time.Duration // see longestTime
@@ -51,8 +51,9 @@ type container struct {
 	awaited       map[timeline.ProbeKind]bool // the probes that the start-up might have waited for
 }
 
-// newStartUp reads a record. The result is false if the start-up did not end in the state ready or succeeded, if its
-// length is unknown, or if the record lacks evidence that every prediction needs.
+// newStartUp reads a record. The second result is false if the start-up did not end in the state ready or succeeded, or
+// if its length is unknown. It is also false if the record exceeds a limit of this package, or lacks evidence that
+// every prediction needs.
 func newStartUp(record *api.Record) (*startUp, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
 	if record.State != timeline.StateReady && record.State != timeline.StateSucceeded ||
@@ -93,7 +94,8 @@ func newStartUp(record *api.Record) (*startUp, bool) {
 	return s, true
 }
 
-// addWaits computes the fields of the containers that depend on the list of phases.
+// addWaits computes the fields listed, listedNoCrash and awaited of each container. These fields depend on the list of
+// phases.
 func (s *startUp) addWaits() {
 	for i := range s.containers {
 		c := &s.containers[i]
@@ -107,8 +109,9 @@ func (s *startUp) addWaits() {
 	}
 }
 
-// addContainers lists the containers. The result is false if the start of a main container or of a sidecar is unknown,
-// if the pod has more than maxPredicted containers, or if the record contains no main container.
+// addContainers lists the containers. The result is false if the record contains no main container, or if the pod has
+// more than maxPredicted containers. The result is also false if the start of a main container or of a sidecar is
+// unknown.
 func (s *startUp) addContainers() bool {
 	for i := range s.record.Pulls { // the record has at least one entry for each container
 		pull := &s.record.Pulls[i]
@@ -163,9 +166,8 @@ func (s *startUp) addRuns(c *container) {
 	}
 }
 
-// readyLast returns the container whose probe or status ended the start-up. The method reads the name of the container
-// from the last phases of the start-up. The result is empty if the evidence does not show which container was ready
-// last.
+// readyLast returns the name of the container that was ready last. The method reads the name from the last phases of
+// the start-up. If the evidence does not show which container was ready last, the result is empty.
 func (s *startUp) readyLast() string {
 	for _, phase := range slices.Backward(s.phases) {
 		switch phase.Phase {
@@ -184,7 +186,8 @@ func (s *startUp) readyLast() string {
 	return ""
 }
 
-// milestoneInterval returns the interval of the named milestone in the attempt with the highest number.
+// milestoneInterval returns the interval of the named milestone. If several attempts have the milestone, the result is
+// from the attempt with the highest number.
 func (s *startUp) milestoneInterval(name, container string) (at interval, known bool) {
 	attempt := 0
 	for i := range s.record.Milestones {

@@ -9,12 +9,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// unknownLeast is a divisor: Predict reports a change of unknown effect only if the change removes steps that certainly
-// took at least a quarter of the start-up.
+// unknownLeast is a divisor. Predict reports a change of unknown effect only if the change removes enough time: the
+// removed steps certainly took at least a quarter of the start-up.
 const unknownLeast = 4
 
 // unknownEffect returns the reason why a change has no prediction. The second result is false if the change would save
-// too little time, or if no reason is certain. The argument "bounded" is false if the evidence does not bound the gain.
+// too little time, or if no reason is certain. If the evidence does not limit the gain, the argument "bounded" is
+// false.
 func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.WhatIfUnknown, bool) {
 	u := api.WhatIfUnknown{Change: c.id, Container: c.container, Text: c.text}
 	removed := time.Duration(0)
@@ -35,8 +36,9 @@ func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.What
 	return u, u.Reason != ""
 }
 
-// waitAfter describes the wait that makes the effect of a change unbounded. If the record shows no wait that makes the
-// effect unbounded, the result is empty.
+// waitAfter returns the reason why the evidence does not limit the effect of a change. The reason is a later wait for
+// something outside the pod, or a restarted container whose failed runs the record might not show. If the record shows
+// neither, the result is empty.
 func (s *startUp) waitAfter(c change) string {
 	if other := s.restarted(c); other != nil {
 		return "the record might not show all failed runs of " + other.name
@@ -52,8 +54,8 @@ func (s *startUp) waitAfter(c change) string {
 	return ""
 }
 
-// probeByChance describes the probes whose periods are too long for a prediction. If the smallest gain is too small
-// even without the delay by these probes, the result is empty.
+// probeByChance describes the probes that prevent a prediction because their periods are too long. If the smallest gain
+// is too small even without the delay by these probes, the result is empty.
 func (s *startUp) probeByChance(gain interval) string {
 	var slowest *container
 	var longest time.Duration

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison can prove a
-	// difference only with at least 4 start-ups on each side, or with at least 3 on one side and 5 on the other side:
-	// see leastP.
+	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison needs more
+	// start-ups to prove a difference: at least 4 on each side, or at least 3 on one side and 5 on the other side. See
+	// leastP.
 	MinStartUps = 3
-	// noise is the significance level of the rank test. Only a difference whose p-value is below this level can be more
-	// than noise.
+	// noise is the significance level of the rank test. A difference counts as more than noise only if its p-value is
+	// below this level.
 	noise = 0.05
-	// minPart is the minimum share of a phase in the whole difference: partsOf ignores phases with a smaller share.
+	// minPart is the minimum share of the whole difference: partsOf ignores a phase that contributes a smaller share.
 	minPart = 0.05
 	// maxUnproven is the maximum number of unproven phases in the result of partsOf.
 	maxUnproven = 3
 )
 
-// compare compares two groups. The argument "comparisons" is the number of comparisons that belong to the same
-// question, for example one for each node.
+// compare compares two groups of start-ups. Several comparisons can belong to one question, for example one comparison
+// for each node. The argument "comparisons" is the number of these comparisons.
 func compare(first, second []*sample, comparisons int) api.WorkloadDifference {
 	totals := func(samples []*sample) []interval {
 		list := make([]interval, 0, len(samples))
@@ -55,9 +55,8 @@ type tested struct {
 }
 
 // compareDurations compares two groups of durations. A difference is more than noise only if both the rank test and the
-// means show the difference. The rank test and the means must also show the difference if each duration has its least
-// favorable value within its error bound: the largest value in the faster group, and the smallest value in the slower
-// group.
+// means show it. Both must also show the difference with the least favorable values within the error bounds. These
+// values are the largest durations in the faster group, and the smallest durations in the slower group.
 func compareDurations(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
@@ -100,10 +99,10 @@ func mapIntervals(list []interval, value func(interval) time.Duration) []time.Du
 	return values
 }
 
-// partsOf returns the phases that contribute to the difference according to a rank test. partsOf tests only candidates:
-// the phases that make up at least minPart of the difference. Unattributed time is never a candidate. If the rank test
-// confirms no candidate, the result "unproven" contains the candidates whose means differ most. partsOf corrects each
-// candidate's rank test for the number of candidates (Holm's method).
+// partsOf returns the phases that contribute to the difference. A rank test must confirm each contribution. partsOf
+// tests only candidates: the phases that make up at least minPart of the difference. Unattributed time is never a
+// candidate. If the rank test confirms no candidate, the result "unproven" contains the candidates whose means differ
+// most. partsOf corrects each candidate's p-value for the number of candidates (Holm's method).
 func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []api.WorkloadPart) {
 	parts = candidatesOf(first, second, whole)
 	slices.SortFunc(parts, func(a, b api.WorkloadPart) int {
@@ -132,7 +131,7 @@ func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []ap
 	return parts, nil
 }
 
-// candidatesOf returns the candidates of partsOf, with uncorrected results of the rank test.
+// candidatesOf returns the candidates for partsOf. Their p-values are not yet corrected for the number of candidates.
 func candidatesOf(first, second []*sample, whole time.Duration) []api.WorkloadPart {
 	before, after := meansByWork(first), meansByWork(second)
 	var keys []work

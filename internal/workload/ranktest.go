@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// maxExact limits the work of the exact rank test. For larger groups, RankTest uses the normal approximation, which is
-// accurate enough.
+// maxExact limits the computing time of the exact rank test. For larger groups, RankTest uses the normal approximation,
+// which is accurate enough.
 const maxExact = 1_000_000
 
-// RankTest is the two-sided Mann–Whitney U test. p is the probability that two groups from the same distribution differ
-// at least as much as group a and group b. shift is 1 if group b has the higher ranks, -1 if group a has the higher
-// ranks, and 0 otherwise. Equal values get the mean of their ranks. For small groups, p is exact, even if some values
-// are equal. For large groups, p is the normal approximation with corrections for ties and for continuity. If a group
-// is empty, p is 1.
+// RankTest is the two-sided Mann–Whitney U test. The result p is the p-value: the probability of an equal or larger
+// difference if both groups come from the same distribution. shift is 1 if group b has the higher ranks, -1 if group a
+// has the higher ranks, and 0 otherwise. Equal values get the mean of their ranks. For small groups, p is exact, even
+// if some values are equal. For large groups, p is the normal approximation with corrections for ties and for
+// continuity. If a group is empty, p is 1.
 func RankTest(a, b []time.Duration) (p float64, shift int) {
 	if len(a) == 0 || len(b) == 0 {
 		return 1, 0
@@ -34,11 +34,12 @@ func leastP(a, b int) float64 {
 	return min(2/choices, 1)
 }
 
-// leastFavorable does the rank test for durations that are known only as intervals. The caller passes the upper ends of
-// the intervals for the group "lower", and the lower ends of the intervals for the group "upper". With these ends, the
-// difference between the groups is as small as the intervals allow. Two equal values can stand for different true
-// durations. So leastFavorable computes p twice: once with mean ranks, and once with the least favorable order of the
-// equal values. The result is the larger p. If the group "upper" does not have the higher ranks, the result is 1.
+// leastFavorable does the rank test for durations that are known only as intervals. The argument "lower" contains the
+// upper end of each interval of the faster group. The argument "upper" contains the lower end of each interval of the
+// slower group. With these ends, the difference between the groups is as small as the intervals allow. Equal values can
+// stand for different true durations. So leastFavorable computes p twice: once with mean ranks, and once with the order
+// of the equal values that makes the difference smallest. The result is the larger p. If the group "upper" does not
+// have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))
@@ -51,7 +52,7 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	values := slices.Concat(lower, upper)
 	order := make([]int, len(values))
 	for i := range order {
-		order[i] = len(order) - 1 - i // reverse order: among equal values, group upper gets the lower ranks
+		order[i] = len(order) - 1 - i // reverse order, so that group upper gets the lower ranks among equal values
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
 	for position, i := range order {
@@ -64,8 +65,8 @@ func leastFavorable(lower, upper []time.Duration) float64 {
 	return max(p, untied)
 }
 
-// rankSum returns the results of RankTest for doubled ranks. The argument "a" is the size of group a, whose ranks come
-// first in the list.
+// rankSum returns the results p and shift of RankTest. The argument "ranks" contains the doubled ranks of all values,
+// first those of group a, then those of group b. The argument "a" is the number of values in group a.
 func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 	small, sign := a, -1
 	if b := len(ranks) - a; b < a {
@@ -89,7 +90,7 @@ func rankSum(ranks []int, ties float64, a int) (p float64, shift int) {
 }
 
 // doubledRanks returns twice the rank of each value, so that mean ranks are integers. The result lists the ranks of
-// group a before the ranks of group b. ties is the sum of t³-t over all groups of t equal values.
+// group a before the ranks of group b. ties is the sum of t³-t over all sets of t equal values.
 func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
 	values := slices.Concat(a, b)
 	order := make([]int, len(values))
@@ -113,8 +114,8 @@ func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
 	return ranks, ties
 }
 
-// exact adds up the ranks in every possible group of "size" ranks. The result is the share of groups whose sum differs
-// from the expected sum by at least "distance".
+// exact returns the share of possible groups whose rank sum differs from the expected sum by at least "distance". Every
+// choice of "size" ranks from the list is a possible group.
 func exact(ranks []int, size, expected, distance int) float64 {
 	sorted := slices.Sorted(slices.Values(ranks))
 	most := 0
@@ -143,8 +144,8 @@ func exact(ranks []int, size, expected, distance int) float64 {
 	return far / all
 }
 
-// normalProbability returns the probability of a difference of at least "distance", according to the normal
-// approximation. The argument "distance" is the distance between the sum of the doubled ranks and its expected value.
+// normalProbability returns the probability that the sum of the doubled ranks differs from its expected value by at
+// least "distance". The function uses the normal approximation.
 func normalProbability(small, total int, ties float64, distance int) float64 {
 	m, n := float64(small), float64(total)
 	variance := m * (n - m) / 12 * (n + 1 - ties/(n*(n-1)))

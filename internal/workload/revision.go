@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// HasVersions reports whether the revisions of a workload of this kind are versions of its pod template.
+// HasVersions reports whether the pod template of this kind of workload has versions. If so, each revision of the
+// workload is a version of its pod template.
 func HasVersions(kind string) bool {
 	return kind == "Deployment" || kind == "StatefulSet" || kind == "DaemonSet"
 }
@@ -25,7 +26,7 @@ func revisionsOf(all []*api.Record, samples []*sample, numbers map[string]int64)
 		if known[record.Revision] == nil {
 			known[record.Revision] = &api.WorkloadRevision{Name: record.Revision, Number: numbers[record.Revision]}
 		}
-		known[record.Revision].LatestAt = record.CreatedAt // the records are ordered by creation
+		known[record.Revision].LatestAt = record.CreatedAt // the records are sorted, with the latest one last
 	}
 	groups := map[string][]*sample{}
 	for _, s := range samples {
@@ -58,10 +59,10 @@ func samplesOfRevision(samples []*sample, name string) []*sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s *sample) bool { return s.record.Revision != name })
 }
 
-// compareRevisions compares the two chosen revisions. If no revisions are chosen, compareRevisions compares the latest
-// revision with an earlier revision: the newest that has a measured start-up. If no earlier revision has a measured
-// start-up, compareRevisions compares the latest two revisions. If no revisions are chosen and fewer than two revisions
-// exist, the result is nil.
+// compareRevisions compares the two revisions in the argument "chosen". If "chosen" does not contain two revisions,
+// compareRevisions compares the latest revision with an earlier revision. The earlier revision is the newest one that
+// has a measured start-up. If no earlier revision has a measured start-up, compareRevisions compares the latest two
+// revisions. If "chosen" does not contain two revisions and fewer than two revisions exist, the result is nil.
 func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chosen []string) *api.WorkloadComparison {
 	if len(chosen) != 2 {
 		if len(revisions) < 2 {
@@ -75,10 +76,10 @@ func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chose
 		Difference: compare(samplesOfRevision(samples, from), samplesOfRevision(samples, to), 1)}
 }
 
-// imageSize adds up the sizes of each pod's images, and returns the largest total size and the names of the containers.
-// The result is 0 if the size of an image is unknown, if the pods have different containers, or if the total sizes of
-// the pods differ by more than 1 %. For example, pods on nodes with different CPU architectures have images of
-// different sizes.
+// imageSize computes the total size of the images of each pod. imageSize returns the largest total size and the names
+// of the containers. The result is 0 if the size of an image is unknown, if the pods have different containers, or if
+// the total sizes of the pods differ by more than 1 %. For example, pods on nodes with different CPU architectures have
+// images of different sizes.
 func imageSize(samples []*sample) (int64, []string) {
 	var least, most int64
 	var containers []string

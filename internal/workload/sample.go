@@ -13,16 +13,16 @@ import (
 // interval is a duration with its bounds. The true duration is at least low and at most high.
 type interval struct{ estimate, low, high time.Duration }
 
-// work is a kind of work in a start-up: a phase with its cause.
+// work identifies a part of a start-up by its phase and its cause.
 type work struct {
 	phase timeline.Phase
 	cause timeline.Cause
 }
 
-// share is the time that a record assigns to one kind of work.
+// share is the time that a record assigns to one phase with one cause.
 type share struct {
 	length, err time.Duration
-	// The fields proven and provenErr include only phases that are not merged with other phases.
+	// The fields proven and provenErr include only time that certainly belongs to this phase.
 	proven, provenErr time.Duration
 }
 
@@ -31,10 +31,10 @@ type sample struct {
 	record *api.Record
 	total  interval
 	shares map[work]share
-	// possible contains, for each phase, the time that can belong to this phase although the record assigns the time to
-	// other work.
+	// For each phase, possible contains the time that the record assigns to other phases, but that might belong to this
+	// phase: see timeline.Span.MergedWith.
 	possible map[timeline.Phase]time.Duration
-	anywhere time.Duration // unattributed time without candidates; this time can belong to any phase
+	anywhere time.Duration // unattributed time that can belong to any phase
 	image    imageState
 }
 
@@ -47,8 +47,8 @@ const (
 	imagePulled             // at least one image was not on the node
 )
 
-// maxTotal is the longest accepted duration. Without this limit, bounds could overflow, because an untrusted server can
-// send any duration.
+// maxTotal is the longest accepted duration. An untrusted server can send any duration. Without this limit, bounds
+// could overflow.
 const maxTotal = 10 * 365 * 24 * time.Hour
 
 // newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.
@@ -76,15 +76,15 @@ func newSample(record *api.Record) (*sample, bool) {
 	return s, true
 }
 
-// addPhase adds the time of one phase. An untrusted server can send any error bound, so addPhase limits each error
-// bound to the longest possible duration of the start-up.
+// addPhase adds the time of one phase to the sample. addPhase limits each error bound to the longest possible duration
+// of the start-up, because an untrusted server can send any error bound.
 func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 	capped := func(d time.Duration) time.Duration { return min(d, s.total.high) }
 	bound = capped(bound)
 	key := work{phase.Phase, phase.Cause}
 	of := s.shares[key]
 	of.length, of.err = of.length+length, capped(of.err+bound)
-	// The time of a group phase certainly belongs to the group.
+	// A group phase, such as image_pull, stands for several phases. Its time certainly belongs to this group.
 	if len(phase.MergedWith) == 0 || len(timeline.MembersOf(phase.Phase)) > 0 {
 		of.proven, of.provenErr = of.proven+length, capped(of.provenErr+bound)
 	}
@@ -99,9 +99,10 @@ func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 	}
 }
 
-// timeOf returns the time of one kind of work. The lower bound excludes all time that might belong to other work. The
-// upper bound includes all time that might belong to this kind of work. For a group phase such as image_pull, the upper
-// bound also includes the phases of the group, because another node can report the same work as pull and unpack.
+// timeOf returns the time of one phase with one cause. The lower bound excludes all time that might belong to another
+// phase. The upper bound includes all time that might belong to this phase. For a group phase such as image_pull, the
+// upper bound also includes the time of the group's members, such as pull and unpack. The reason is that one record can
+// contain the group phase where another record contains its members.
 func (s *sample) timeOf(key work) interval {
 	of := s.shares[key]
 	members := timeline.MembersOf(key.phase)
@@ -146,7 +147,8 @@ func unique(records []api.Record) []*api.Record {
 	for i := range records {
 		kept = append(kept, &records[i])
 	}
-	// The last comparisons in the list make the result independent of the order of the input.
+	// If the first comparisons find no difference, the last comparisons decide. So the result does not depend on the
+	// order of the input.
 	slices.SortFunc(kept, func(a, b *api.Record) int {
 		return cmp.Or(lastFirst(a.Partial, b.Partial), b.SettledAt.Compare(a.SettledAt.Time), byCreation(a, b),
 			cmp.Compare(a.State, b.State), cmp.Compare(a.Total, b.Total), cmp.Compare(a.TotalError, b.TotalError))
@@ -167,7 +169,7 @@ func byCreation(a, b *api.Record) int {
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Node, b.Node))
 }
 
-// lastFirst puts the last record of a start-up before its partial records.
+// lastFirst sorts the final record of a start-up before its partial records: see api.Record.Partial.
 func lastFirst(partialA, partialB bool) int {
 	switch {
 	case partialA == partialB:

@@ -10,10 +10,10 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// sameRevisions returns the two groups, but drops the start-ups whose revision occurs in only one group. If the groups
-// contained different revisions, a slow revision that runs only on some nodes would make these nodes look slow. If
-// several revisions remain, each of them must have the same number of start-ups in both groups, so that a slow revision
-// makes neither group look slow. If one group has more start-ups of a revision, sameRevisions drops the oldest of these
+// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group. Otherwise, a slow
+// revision that runs only on some nodes would make these nodes look slow. If several revisions remain, sameRevisions
+// keeps the same number of start-ups of each revision in both groups. Otherwise, the group with more start-ups of a
+// slow revision would look slow. If one group has more start-ups of a revision, sameRevisions drops the oldest of these
 // start-ups. Both groups must be sorted, with the latest start-up first.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	count := func(samples []*sample) map[string]int {
@@ -74,11 +74,11 @@ func splitByImage(samples []*sample, mixed bool) api.WorkloadImages {
 	return images
 }
 
-// splitByNode compares each node with the other nodes. If the argument "mixed" is false, each comparison uses only
-// revisions that have start-ups both on the compared node and on other nodes. Each comparison requires at least
-// MinStartUps start-ups on the compared node, and at least MinStartUps start-ups on all other nodes together.
-// splitByNode corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method), because one
-// of many nodes can differ by chance.
+// splitByNode compares each node with the other nodes. If the argument "mixed" is true, splitByNode ignores the
+// revisions. If "mixed" is false, a comparison uses a revision only if it has start-ups on the compared node and on
+// other nodes. Each comparison requires at least MinStartUps start-ups on the compared node, and at least MinStartUps
+// start-ups on all other nodes together. If there are many nodes, one of them can differ by chance. So splitByNode
+// corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method).
 func splitByNode(samples []*sample, mixed bool) []api.WorkloadNode {
 	split := func(name string) (here, elsewhere []*sample) {
 		for _, s := range samples {

@@ -11,14 +11,15 @@ import (
 
 // Options selects the revisions in a summary.
 type Options struct {
-	// Compare contains the two revisions to compare. If Compare is empty, Summarize compares the latest two revisions,
-	// but skips earlier revisions without a measured start-up.
+	// Compare contains the two revisions to compare. If Compare does not contain two revisions, Summarize chooses two
+	// revisions: see compareRevisions.
 	Compare []string
 	// Numbers maps each revision to its number, if the number is known. A revision with a number is later than a
 	// revision with a smaller number or without a number. If two revisions have no number, the revision with the newest
 	// pod is the later revision.
 	Numbers map[string]int64
-	// NoRevisions is true for a workload whose revisions are not versions of a pod template, such as a CronJob.
+	// If NoRevisions is true, Summarize ignores the revisions. NoRevisions is suitable for a workload whose revisions
+	// are not versions of a pod template, such as a CronJob.
 	NoRevisions bool
 }
 
@@ -54,7 +55,8 @@ func Summarize(records []api.Record, options Options) api.WorkloadSummary {
 	return s
 }
 
-// countStartUp counts one start-up, and returns its sample if the start-up is measured.
+// countStartUp counts one start-up by its state. If the pod became ready or succeeded, and if the duration is known,
+// countStartUp also returns the sample of the start-up.
 func countStartUp(c *api.WorkloadCounts, record *api.Record) (*sample, bool) {
 	switch record.State {
 	case timeline.StateReady, timeline.StateSucceeded:
@@ -101,7 +103,7 @@ func durationsOf(samples []*sample) api.WorkloadDurations {
 	return d
 }
 
-// rank returns the nearest rank of a percentile, from 1 to n.
+// rank returns the position of a percentile in a sorted list of n values, from 1 to n (nearest-rank method).
 func rank(percent, n int) int { return max(1, (n*percent+99)/100) }
 
 // mean returns the mean of durations, rounded down. The computation cannot overflow. An empty list has the mean 0.
@@ -113,8 +115,8 @@ func mean(list []time.Duration) time.Duration {
 	return s.mean(len(list))
 }
 
-// sum computes the mean of n durations. A plain sum could overflow, so the type sum divides each duration by the number
-// of durations, and adds up the quotients and the remainders.
+// sum computes the mean of n durations. A plain sum of the durations could overflow. So sum divides each duration by n,
+// and adds up the quotients and the remainders.
 type sum struct{ quotients, remainders time.Duration }
 
 func (s *sum) add(d time.Duration, n int) {
@@ -128,8 +130,9 @@ func (s sum) mean(n int) time.Duration {
 	return s.quotients + s.remainders/time.Duration(n)
 }
 
-// phaseMeans returns the mean of each phase. Each mean is the difference between two rounded running sums, so that all
-// means add up to exactly the mean of the durations.
+// phaseMeans returns the mean time of each phase with each cause. All means add up to exactly the mean of the
+// durations. For this purpose, phaseMeans rounds only the running total of the means. Each mean is the difference
+// between two rounded totals.
 func phaseMeans(samples []*sample) []api.WorkloadPhase {
 	sums, errs := map[work]*sum{}, map[work]*sum{}
 	for _, s := range samples {

@@ -1,5 +1,5 @@
-// Package writable tests whether the agent can write to a directory. The packages state and recorder use this package
-// in their functions Probe, which only the command `check` calls.
+// Package writable tests whether the agent can write to a directory. The functions state.Probe and recorder.Probe use
+// this package. Only the command `check` calls these two functions.
 package writable
 
 import (
@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Directory creates a temporary file in an existing directory, writes to the file, and removes it. The pattern is the
-// name of the file, as for os.CreateTemp.
+// Directory creates a temporary file in an existing directory, writes to the file, and removes it. The argument
+// "pattern" determines the name of the file, as in os.CreateTemp.
 func Directory(path, pattern string) error {
 	file, err := os.CreateTemp(path, pattern)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if the agent does not know it, or cannot assign it to one of
-// several pulls.
+// Values of LivePullRecord.State. The state is empty if the agent does not know it, or if a download matches several
+// pulls.
 const (
 	// PullStateQueued means that no content has arrived. The pull waits in the node's queue, or for the registry's
 	// first response.
@@ -30,8 +30,7 @@ type LivePullRecord struct {
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"` // "pulling" or "external"
-	// State is absent if the runtime does not report the state, or if the agent cannot assign the state to one of
-	// several pulls.
+	// State is absent if the runtime does not report the state, or if a download matches several pulls.
 	State string `json:"state,omitempty"`
 	// Age is the time since the kubelet requested the pull. If the time of the request is unknown, Age is the time
 	// since the start of the pull.
@@ -40,9 +39,9 @@ type LivePullRecord struct {
 	// the agent does not know the value.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
-	// BytesPerSecond is the download rate over the last few seconds. Remaining is the time until all content has
-	// arrived if the rate stays the same. Remaining does not include the unpacking. JSON omits a field if the agent
-	// does not know the value.
+	// BytesPerSecond is the download rate over the last few seconds. Remaining is the estimated time until all content
+	// has arrived. The estimate assumes that the rate stays the same, and does not include the unpacking. JSON omits a
+	// field if the agent does not know the value.
 	BytesPerSecond int64   `json:"bytes_per_second,omitempty"`
 	Remaining      Seconds `json:"remaining_seconds,omitempty"`
 }

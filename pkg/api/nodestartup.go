@@ -38,12 +38,12 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// If Phase is "daemonset" or "workload", the node waits for a pod: Pod is the name of this pod, and Step is the
-	// phase of its start-up.
+	// If Phase is "daemonset" or "workload", the node waits for a pod. Then Pod is the name of this pod, and Step is
+	// the phase of its start-up.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
-	Owner   string         `json:"owner,omitempty"` // who removes the taint, or the DaemonSets that install the network
+	Owner   string         `json:"owner,omitempty"` // who removes the taint, or which DaemonSets install the network
 	StartAt Instant        `json:"start_at"`
 	EndAt   Instant        `json:"end_at"`
 	Length  Seconds        `json:"seconds"`
@@ -54,7 +54,8 @@ type NodePhaseRecord struct {
 	Candidates []string `json:"candidates,omitempty"`
 }
 
-// NodeMilestoneRecord is the interval that contains the true instant of a milestone.
+// NodeMilestoneRecord describes when the start-up of the node reached a milestone. The true time is between Earliest
+// and Latest.
 type NodeMilestoneRecord struct {
 	Milestone string   `json:"milestone"`
 	Earliest  Instant  `json:"earliest"`
@@ -62,11 +63,11 @@ type NodeMilestoneRecord struct {
 	Sources   []string `json:"sources"`
 }
 
-// NotReadyRecord is a message of a condition of the Node object. The message says why the node was not ready.
+// NotReadyRecord is a message that says why the node was not ready. The message is from a condition of the Node object.
 type NotReadyRecord struct {
 	SeenAt Instant `json:"seen_at"` // when the agent received the message
-	// Condition is "NetworkUnavailable" if the message is from the condition NetworkUnavailable. Condition is empty if
-	// the message is from the condition Ready.
+	// Condition is "NetworkUnavailable" if the message is from the condition of this name. Condition is empty if the
+	// message is from the condition Ready.
 	Condition string `json:"condition,omitempty"`
 	Message   string `json:"message"` // at most 256 bytes, without credentials
 }
@@ -106,7 +107,7 @@ type FirstWorkloadRecord struct {
 	CreatedAt Instant `json:"created_at"`
 	BoundAt   Instant `json:"bound_at,omitzero"`
 	ReadyAt   Instant `json:"ready_at,omitzero"`
-	// Again is true if the pod was created before the boot, and is ready again.
+	// Again is true if the pod was created before the boot of the machine, and is ready again after the boot.
 	Again bool `json:"again,omitempty"`
 	// Waited is the time from the creation of the pod until the pod was bound to the node. If a scheduling gate might
 	// have delayed the pod, Waited begins when a scheduler last reported that no node fits. Waited and WaitedFor are

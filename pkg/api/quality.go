@@ -9,7 +9,7 @@ import (
 // Quality describes the problems with the evidence of a start-up.
 type Quality struct {
 	Reconstructed, Conflicts, Missing, LostEvents, Unreported bool
-	Unattributed                                              time.Duration // sum of all phases "unattributed"
+	Unattributed                                              time.Duration // sum of the phases "unattributed"
 }
 
 // QualityOf returns the quality of a timeline's evidence.

@@ -5,11 +5,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Record is one pod's timeline as JSON. Record is the contract with all readers outside the agent. Lists are never
-// null. JSON omits values that are unknown or do not apply. Examples of omitted values are the owner of a pod without
-// controller, the end of a start-up in progress, and the times of a pull without timestamps.
+// Record is one pod's timeline as JSON. Programs outside the agent rely on the names and meanings of the fields. Lists
+// are never null. JSON omits values that are unknown or do not apply. For example, JSON omits the owner of a pod
+// without a controller, the end of a start-up in progress, and the unknown times of a pull.
 type Record struct {
-	// ID identifies the start-up. A repeated report of the same start-up has the same ID, so that readers can drop
+	// ID identifies the start-up. A repeated record of the same start-up has the same ID, so that readers can drop
 	// repetitions.
 	ID        string         `json:"id"`
 	Namespace string         `json:"namespace"`
@@ -17,9 +17,10 @@ type Record struct {
 	UID       string         `json:"uid"`
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
-	Revision  string         `json:"revision,omitempty"` // names the workload's revision; see timeline.Pod.Revision
+	Revision  string         `json:"revision,omitempty"` // name of the workload's revision; see timeline.Pod.Revision
 	State     timeline.State `json:"state"`
-	// Reason is the reason for a failure, for example Evicted or StartError, or the reason why a container waits.
+	// Reason says why the start-up failed, for example Evicted or StartError. If the start-up did not fail, Reason says
+	// why a container waits.
 	Reason string `json:"reason,omitempty"`
 	// Partial is true if another record of the start-up will follow. A partial record means that the start-up is in
 	// progress, or that late evidence can still arrive.
@@ -27,8 +28,8 @@ type Record struct {
 
 	CreatedAt Instant `json:"created_at"`
 	SettledAt Instant `json:"settled_at,omitzero"` // when the start-up ended; see timeline.Timeline.SettledAt
-	// GoneAt is the time when the agent learned that the object was removed. The API returns the record for some time
-	// after the removal of the object.
+	// GoneAt is the time when the agent learned that the Pod object was removed. The API still returns the record for
+	// some time after the removal.
 	GoneAt     Instant `json:"gone_at,omitzero"`
 	Total      Seconds `json:"total_seconds"`       // length of the start-up, or the age of a starting pod
 	TotalError Seconds `json:"total_error_seconds"` // error bound of Total
@@ -42,19 +43,20 @@ type Record struct {
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
 	Missing    []string          `json:"missing"`
-	// Unreported lists the milestones that the container runtime can never report, in the same form as Missing.
+	// Unreported lists the milestones that the container runtime can never report. Each entry has the form
+	// milestone[/container][#attempt], as in Missing.
 	Unreported []string `json:"unreported,omitempty"`
-	// LostEvents lists Events that the kubelet must have created, but that the agent never received. Each entry has the
-	// form reason/container.
+	// LostEvents lists the Events that the agent did not receive although an Event watch was open. The kubelet must
+	// have created these Events. Each entry has the form reason/container.
 	LostEvents []string `json:"lost_events,omitempty"`
-	// Events contains the earliest 32 of the kubelet's Events during the start-up, in order. The agent receives
+	// Events lists the kubelet's Events during the start-up, in order of time, up to the 32nd Event. The agent receives
 	// Events only while an Event watch is open. Usually, the agent does not watch the Events Created and Started.
 	Events []EventRecord `json:"events,omitempty"`
-	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The agent adds the
-	// skew to the error bounds of control plane timestamps.
+	// ClockSkew is present if evidence proves that the control plane's clock differs from the node's clock. The agent
+	// adds the skew to the error bounds of the control plane's timestamps.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
 	// Termination describes how the pod ends after the deletion request. Termination is not part of the start-up.
-	// Termination is nil if the agent does not follow terminations.
+	// Termination is nil if there is no deletion request, or if the agent does not follow terminations.
 	Termination *TerminationRecord `json:"termination,omitempty"`
 	// WhatIf contains the changes that would make the start-up faster, the largest gain first. Only the response about
 	// one start-up contains WhatIf. WhatIf is absent from lists, from the stream, and from records on standard output.
@@ -64,13 +66,14 @@ type Record struct {
 	WhatIfUnknown []WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 
-// HasDuration reports whether the duration of the start-up is known: the error bound is smaller than the duration.
+// HasDuration reports whether the duration of the start-up is known. A duration counts as known if its error bound is
+// smaller than the duration.
 func (r *Record) HasDuration() bool {
 	return r.Total > 0 && r.TotalError >= 0 && r.TotalError < r.Total
 }
 
-// SkewRecord is the difference between the control plane's clock and the node's clock. Least and Most are positive if
-// the control plane's clock is ahead.
+// SkewRecord is the difference between the control plane's clock and the node's clock. The true difference is between
+// Least and Most. Least and Most are positive if the control plane's clock is ahead.
 type SkewRecord struct {
 	Least Seconds `json:"least_seconds"`
 	Most  Seconds `json:"most_seconds"`
@@ -82,7 +85,7 @@ type OwnerRecord struct {
 	Name string `json:"name"`
 }
 
-// PhaseRecord is one span of the start-up.
+// PhaseRecord is one phase of the start-up.
 type PhaseRecord struct {
 	Phase     timeline.Phase `json:"phase"`
 	Cause     timeline.Cause `json:"cause"`
@@ -97,13 +100,13 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image is lazy, and the container can start or run during the phase. If
-	// ImageLoading is true, the runtime can still download the image's content during the phase.
+	// ImageLoading is true if the snapshotter might still download the container's image during the phase. This is the
+	// case if the image is lazy (PullRecord.Lazy), and the container can start or run during the phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord contains the pressure of each resource: the share of the phase in which tasks on the node waited for
-// the resource. Each share is from 0 to 1, rounded to a thousandth.
+// PressureRecord contains the node's pressure for each resource. The pressure is the share of the phase in which tasks
+// on the node waited for the resource. Each share is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -132,7 +135,7 @@ type PullRecord struct {
 	Digest    string                 `json:"digest,omitempty"`
 	Outcome   imagepull.Outcome      `json:"outcome"`
 	Failure   imagepull.Failure      `json:"failure,omitempty"` // reason why the pull failed
-	// Unconfirmed is true if Events report the failure but the pod's status does not.
+	// Unconfirmed is true if Events report the failure, but the pod's status does not.
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
@@ -156,12 +159,12 @@ type PullRecord struct {
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
-	// Sized is true if three conditions are met: the pull downloaded content, Pull is known, and Download.Bytes is
-	// known and belongs to this pull alone. If Sized is false, Download.Bytes divided by Pull is not the speed of the
-	// registry. See timeline.Pull.Sized.
+	// Sized is true if the duration of the pull can be compared with its bytes. Three conditions must be met: the pull
+	// downloaded content, Pull is known, and Download.Bytes is known and belongs to this pull alone. If Sized is false,
+	// Download.Bytes divided by Pull is not the speed of the registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy identifies a pull of another pod: the pull that delayed this pull the longest in the node's queue.
-	// BlockedBy can be a pull of the same image.
+	// BlockedBy identifies the pull that delayed this pull the longest in the node's queue. BlockedBy is a pull of
+	// another pod, but can be a pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.
@@ -171,7 +174,7 @@ type PullRecord struct {
 	Attempt     int               `json:"attempt"` // number of the attempt, from 0
 }
 
-// IsPull reports whether lists and sums of pulls include the record. See imagepull.IsPull.
+// IsPull reports whether the record counts as a pull. All lists and sums of pulls use IsPull. See imagepull.IsPull.
 func (p PullRecord) IsPull() bool {
 	return imagepull.IsPull(p.Outcome, p.RequestedAt.Time, p.StartedAt.Time, p.FinishedAt.Time)
 }
@@ -182,10 +185,10 @@ type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"` // time from StartAt to EndAt
-	// Bytes is the compressed size of the pull's layers, without the layers whose bytes count for another pod's pull.
+	// Bytes is the compressed size of the pull's layers, without the shared layers (LayerRecord.Shared).
 	Bytes int64 `json:"bytes"`
-	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived before the pull, or
-	// might belong to another pull.
+	// BytesPerSecond is the download rate. BytesPerSecond is 0 if the rate is unknown, for example because some bytes
+	// might have arrived before the pull, or might belong to another pull.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 }
 
@@ -193,16 +196,17 @@ type DownloadRecord struct {
 type UnpackRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
-	Busy    Seconds `json:"seconds"` // less than the time from StartAt to EndAt if unpacking waited for the registry
+	Busy    Seconds `json:"seconds"` // time in which the runtime unpacked layers, without waits for the registry
 }
 
-// LayerRecord is a layer that arrived with a pull. The list PullRecord.Layers begins with the bottom layer.
+// LayerRecord is a layer that arrived with a pull. In the list PullRecord.Layers, the bottom layer comes first.
 type LayerRecord struct {
 	Digest       string  `json:"digest"`
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
-	// Shared is true if the layer's bytes count for the pull of another pod, and not for this pull.
+	// Shared is true if the layer arrived with another pod's pull. Then the layer's bytes count for the other pull, and
+	// not for this pull.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -215,8 +219,8 @@ type BlockerRecord struct {
 	Waited    Seconds `json:"seconds"` // time for which the other pull waited
 }
 
-// MilestoneRecord is the interval that contains a milestone's true instant. JSON omits an unknown end of the
-// interval.
+// MilestoneRecord describes when the start-up reached a milestone. The true time is between Earliest and Latest. JSON
+// omits Earliest or Latest if it is unknown.
 type MilestoneRecord struct {
 	Milestone string            `json:"milestone"`
 	Container string            `json:"container,omitempty"`
@@ -234,7 +238,7 @@ type EventRecord struct {
 	Message   string  `json:"message"` // at most 256 bytes, without credentials
 }
 
-// ConflictRecord is a contradiction between sources.
+// ConflictRecord describes a milestone for which the sources contradict each other.
 type ConflictRecord struct {
 	Milestone string `json:"milestone"`
 	Container string `json:"container,omitempty"`

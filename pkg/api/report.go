@@ -2,16 +2,17 @@ package api
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// ReportRecord is one page of a node's sums for the report about the fleet. The sums cover the start-ups that ended
-// between Since and At, and the start-ups in progress.
+// ReportRecord contains sums of one node, for the fleet report. The sums cover the start-ups that ended between Since
+// and At, and the start-ups in progress. If the response has several pages, each page is one ReportRecord.
 type ReportRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
-	// Since is the time from which the sums are complete: the start of an hour, or the time when the node's first agent
-	// started. If the node had no agent for more than an hour, Since is one hour before the agent started again.
+	// Since is the time from which the sums are complete. Usually, Since is the start of an hour, or the time when the
+	// node's first agent started. If the node had no agent for more than an hour, Since is one hour before the agent
+	// started again.
 	Since Instant `json:"since"`
-	// Totals contains the totals of the node, without the histograms of durations. Totals covers all namespaces. Only
-	// the first page contains Totals, and only if the request selects no namespace.
+	// Totals contains the totals of the node for all namespaces, without the histograms of durations. Only the first
+	// page contains Totals, and only if the request selects no namespace.
 	Totals *TotalsRecord `json:"totals,omitempty"`
 	// Items contains the workloads and the images, sorted by kind, namespace and name.
 	Items     []ReportItem `json:"items"`
@@ -32,13 +33,13 @@ const (
 type ReportItem struct {
 	Kind      ReportKind `json:"kind"`
 	Namespace string     `json:"namespace,omitempty"`
-	// Owner is the owner of the workload's pods. All pods of a namespace that have no owner share one item with an
+	// Owner is the owner of the workload's pods. In each namespace, all pods without an owner share one item with an
 	// empty Owner.
 	Owner    OwnerRecord `json:"owner,omitzero"`
 	Image    string      `json:"image,omitempty"`
 	Registry string      `json:"registry,omitempty"` // registry of the image
-	// Other is true if the item combines all items of its kind that the agent does not keep separately. Such an item
-	// has no namespace and no name.
+	// The agent keeps only a limited number of items separately. Other is true if the item combines all further items
+	// of its kind. Such an item has no namespace and no name.
 	Other bool `json:"other,omitempty"`
 	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of ended
 	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up on the pod.
@@ -62,7 +63,7 @@ type CauseTotals struct {
 	Unfinished Seconds        `json:"unfinished_seconds"`
 }
 
-// Add adds the sums of another item. The kind and the names in i do not change.
+// Add adds the sums of another item to i. The kind and the names in i do not change.
 func (i *ReportItem) Add(other ReportItem) {
 	i.StartUps += other.StartUps
 	i.Failures += other.Failures
@@ -75,7 +76,7 @@ func (i *ReportItem) Add(other ReportItem) {
 	i.Pulls.Add(other.Pulls)
 }
 
-// AddCause adds the duration of one cause.
+// AddCause adds the duration of one cause to i.
 func (i *ReportItem) AddCause(cause CauseTotals) {
 	for k := range i.Causes {
 		if i.Causes[k].Cause == cause.Cause {

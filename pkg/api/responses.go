@@ -5,7 +5,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// This file defines the types of the API's responses. Record, LivePullRecord and TotalsRecord have their own files.
+// This file defines the types of the API's responses. Other files define Record, LivePullRecord and TotalsRecord.
 // docs/openapi.json describes each field.
 
 // Problem is the body of every error response, except for health checks.
@@ -27,7 +27,7 @@ type PullList struct {
 	Recent []RecentPullRecord `json:"recent"`
 }
 
-// RecentPullRecord is a completed pull with its pod, but without its layers.
+// RecentPullRecord is a completed pull. It names the pull's pod, but contains no layers.
 type RecentPullRecord struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -35,7 +35,7 @@ type RecentPullRecord struct {
 	PullRecord
 }
 
-// PodKey identifies a start-up in those events of the stream that contain no record.
+// PodKey identifies a start-up in a stream event that contains no record.
 type PodKey struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
@@ -62,13 +62,13 @@ type AgentRecord struct {
 	StartedAt Instant `json:"started_at"`
 }
 
-// PodCounts counts the pods whose object exists.
+// PodCounts counts the pods whose Pod object still exists.
 type PodCounts struct {
-	Present int                    `json:"present"` // number of pods whose object exists
+	Present int                    `json:"present"` // number of pods whose Pod object still exists
 	States  map[timeline.State]int `json:"states"`  // number of pods in each state; states without pods are absent
 }
 
-// StartingRecord is a phase with the number of pods that are in this phase at the moment.
+// StartingRecord contains a phase, and the number of pods that are in this phase now.
 type StartingRecord struct {
 	Phase  timeline.Phase `json:"phase"`
 	Cause  timeline.Cause `json:"cause"`
@@ -115,8 +115,8 @@ type RegistryRecord struct {
 	Outcomes   map[imagepull.Outcome]int `json:"outcomes"`
 	Failures   map[imagepull.Failure]int `json:"failures"`
 	InProgress int                       `json:"in_progress"`
-	// Bytes is the number of downloaded bytes of the pulls with a known size. A layer that several pulls share counts
-	// once. DownloadTime is the total duration of the downloads of these bytes.
+	// Bytes is the number of bytes that the pulls downloaded, without the pulls of unknown size. A layer that several
+	// pulls share counts once. DownloadTime is the total duration of the same downloads.
 	Bytes        int64   `json:"bytes"`
 	DownloadTime Seconds `json:"download_seconds"`
 	LastAt       Instant `json:"last_at,omitzero"` // end of the latest completed pull
@@ -129,7 +129,7 @@ type EvidenceRecord struct {
 	ClockSkew    *SkewRecord    `json:"clock_skew,omitempty"`
 	StartUps     EvidenceCounts `json:"start_ups"`
 	Total        Seconds        `json:"total_seconds"`        // sum of the durations of all known start-ups
-	Unattributed Seconds        `json:"unattributed_seconds"` // part of Total that the evidence cannot attribute
+	Unattributed Seconds        `json:"unattributed_seconds"` // part of Total that evidence assigns to no cause
 }
 
 // PartRecord is the latest status that a part of the agent reported.
@@ -148,6 +148,6 @@ type EvidenceCounts struct {
 	WithConflicts  int `json:"with_conflicts"`
 	WithMissing    int `json:"with_missing"`
 	WithLostEvents int `json:"with_lost_events"`
-	// WithUnreported is the number of start-ups with milestones that the container runtime can never report.
+	// WithUnreported is the number of start-ups with a milestone that the container runtime can never report.
 	WithUnreported int `json:"with_unreported"`
 }

@@ -24,7 +24,7 @@ func (s Seconds) String() string { return string(s.text()) }
 func (s Seconds) text() []byte {
 	text, n := make([]byte, 0, len("-9223372036.854775808")), uint64(s)
 	if s < 0 {
-		text, n = append(text, '-'), -n // two's complement, so the result is correct even for the smallest int64
+		text, n = append(text, '-'), -n // n is unsigned, so -n is correct even for the smallest int64
 	}
 	text = strconv.AppendUint(text, n/nanosPerSecond, 10)
 	fraction := n % nanosPerSecond

@@ -11,7 +11,7 @@ type TerminationRecord struct {
 	Reason string `json:"reason,omitempty"`
 	// Grace is the shortest requested grace period. Grace is nil if the agent saw no grace period.
 	Grace      *Seconds         `json:"grace_seconds,omitempty"`
-	Total      Seconds          `json:"total_seconds"` // while the object exists, the time since the deletion request
+	Total      Seconds          `json:"total_seconds"` // from RequestedAt to GoneAt, or to now if the object exists
 	TotalError Seconds          `json:"total_error_seconds"`
 	Verdict    string           `json:"verdict"` // one sentence for people; its wording can change
 	Listed     bool             `json:"listed,omitempty"`
@@ -27,12 +27,13 @@ type StopRecord struct {
 	Kind      timeline.ContainerKind `json:"kind"`
 	How       timeline.StopKind      `json:"how"`
 	StoppedAt Instant                `json:"stopped_at,omitzero"`
-	// Used is the time from the kubelet's pickup of the deletion request until the container stopped. Error is the
-	// error bound of Used. Used and Error are nil if unknown, or if the container stopped long after its grace period.
+	// Used is the time from the kubelet's first reaction to the deletion request until the container stopped. Error is
+	// the error bound of Used. If Used is unknown, Used and Error are nil. Used and Error are also nil if the container
+	// stopped long after its grace period, or if the kubelet sent another stop request more than 1 s after the first.
 	Used        *Seconds          `json:"grace_used_seconds,omitempty"`
 	Error       *Seconds          `json:"error_seconds,omitempty"`
 	ExitCode    *int              `json:"exit_code,omitempty"`
-	Signal      int               `json:"signal,omitempty"` // the signal that the exit code represents
+	Signal      int               `json:"signal,omitempty"` // from the exit code: for example, 9 for exit code 137
 	Reason      string            `json:"reason,omitempty"`
 	PreStopHook bool              `json:"pre_stop_hook,omitempty"`
 	Sources     []timeline.Source `json:"sources"`

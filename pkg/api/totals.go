@@ -3,7 +3,7 @@ package api
 import "github.com/podlapse/podlapse/pkg/timeline"
 
 // TotalsRecord contains the totals of a node's start-ups that ended in a time window. TotalsRecord contains all
-// values that the node factor and the registry factors need.
+// values that are necessary to compute node factors and registry factors (docs/monitoring.md).
 type TotalsRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
@@ -11,25 +11,27 @@ type TotalsRecord struct {
 	// ready or succeeded.
 	Ended   int `json:"ended"`
 	Started int `json:"started"`
-	// Unreported is the number of unreported milestones in all ended start-ups. An unreported milestone is a milestone
-	// that the container runtime can never report.
+	// Unreported is the number of milestones, in all ended start-ups, that the container runtime can never report. For
+	// example, CRI-O never reports the end of the network setup.
 	Unreported int `json:"unreported_milestones"`
 	// Phases contains the phases of the start-ups whose pod became ready or succeeded. The list is sorted by name.
 	Phases []PhaseTotals `json:"phases"`
 	// Merged lists the phases that the evidence could not separate from other phases. The list is sorted by name.
 	Merged []timeline.Phase `json:"merged"`
-	// Registries contains the registries of the pulls, sorted by name. Images that were on the node cause no pull.
+	// Registries contains the totals of each registry that a pull used, sorted by name. If an image is already on the
+	// node, there is no pull.
 	Registries []RegistryTotals `json:"registries"`
 }
 
-// PhaseTotals contains the number of spans of a phase and their total duration.
+// PhaseTotals contains how often a phase occurred, and its total duration.
 type PhaseTotals struct {
 	Phase  timeline.Phase `json:"phase"`
 	Length Seconds        `json:"seconds"` // total duration
-	Steps  int            `json:"steps"`   // number of spans; a pod with three containers can have three spans
+	Steps  int            `json:"steps"`   // number of occurrences; a phase can occur once for each container of a pod
 }
 
-// OtherRegistries is the name of the entry that combines all registries without totals of their own.
+// OtherRegistries is the name of the entry that contains the sum of several registries. These registries have no entry
+// of their own.
 const OtherRegistries = "other"
 
 // MaxRegistryTotals is the maximum number of registries with their own totals. In responses of /api/v1/totals, the
@@ -44,23 +46,25 @@ type RegistryTotals struct {
 	Unpack    Seconds          `json:"unpack_seconds"` // total time in which the runtime unpacked layers
 }
 
-// PullTotals contains the numbers, the durations and the sizes of pulls as sums.
+// PullTotals contains the number, the total duration and the total size of several pulls.
 type PullTotals struct {
-	// Pulls is the number of pulls that downloaded content and have a known duration. Resumed pulls do not count.
-	// Length is the total duration of the pulls that Pulls counts.
+	// Pulls is the number of pulls that downloaded content and have a known duration. Pulls excludes resumed pulls:
+	// before a resumed pull, an interrupted attempt might have downloaded some layers. Length is the total duration of
+	// the pulls that Pulls counts.
 	Pulls  int     `json:"pulls"`
 	Length Seconds `json:"seconds"`
 	// Bytes is the number of downloaded bytes of the pulls with a known size. Pulls and Bytes can cover different
 	// pulls. For example, Bytes omits the pulls whose bytes are unknown.
 	Bytes int64 `json:"bytes"`
-	// Sized contains the totals of the sized pulls. The node factor and the registry factor use only the sized pulls.
+	// Sized contains the totals of the sized pulls. A sized pull downloaded content, and its duration and its own bytes
+	// are known (PullRecord.Sized). The node factor and the registry factor ignore all other pulls.
 	Sized    SizedTotals `json:"sized"`
 	Failures int         `json:"failures"` // failed pulls, including pulls of start-ups in progress
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets the end of the time window.
 	InProgress int `json:"in_progress"`
 }
 
-// Add adds the pulls that "other" counts. The two totals must not count the same pull.
+// Add adds the values of "other" to p. The two totals must not count the same pull.
 func (p *PullTotals) Add(other PullTotals) {
 	p.Pulls += other.Pulls
 	p.Length += other.Length
@@ -78,7 +82,7 @@ type SizedTotals struct {
 	Unpack Seconds `json:"unpack_seconds"` // total time in which the runtime unpacked layers
 }
 
-// Add adds the totals of other sized pulls.
+// Add adds the values of "other" to s.
 func (s *SizedTotals) Add(other SizedTotals) {
 	s.Pulls += other.Pulls
 	s.Length += other.Length

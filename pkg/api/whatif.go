@@ -31,10 +31,11 @@ type WhatIfRecord struct {
 	// length of the steps that the change removes. For WhatIfParallelPulls, the estimate is the midpoint between the
 	// best case and the worst case. Gain is absent if the saved time depends on chance, as with a shorter probe period.
 	Gain Seconds `json:"gain_seconds,omitempty"`
-	// GainLeast is the smallest predicted saving of time, and GainMost is the largest one. GainMost is at most the
-	// duration of the start-up. GainLeast is negative if the start-up can also take longer, for example because a probe
-	// happens at a different time. For a shorter probe period, GainMost includes only the time that the change saves in
-	// the wait for this probe, although other steps can also become faster by chance.
+	// GainLeast is the shortest predicted time that the change saves, and GainMost is the longest one. GainMost is at
+	// most the duration of the start-up. GainLeast is negative if the start-up can also take longer, for example
+	// because a probe happens at a different time. For a shorter probe period, GainMost includes only the time that the
+	// change saves in the wait for this probe. By chance, other steps can also become faster. GainMost excludes this
+	// additional gain.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
 }
@@ -49,12 +50,12 @@ type WhatIfUnknown struct {
 
 // WhatIfMean is the predicted effect of one change on the start-ups of a workload. All durations are means over the
 // start-ups that have a prediction for this change. The ends of each interval are also means: TotalLeast is the mean of
-// WhatIfRecord.TotalLeast. So if the interval of each start-up contains the duration after the change, the interval of
-// the means contains the mean of these durations. The same applies to the saved time.
+// WhatIfRecord.TotalLeast. If the interval of each start-up contains the true duration after the change, the interval
+// of the means contains the mean of the true durations. The same applies to the saved time.
 type WhatIfMean struct {
 	Change     WhatIf `json:"change"`
 	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod
-	Text       string `json:"text"`                // the most common text of the predictions
+	Text       string `json:"text"`                // a text that is true for all predictions of this change
 	Effect     string `json:"effect"`              // the mean duration or mean saved time in words, with its interval
 	Assumption string `json:"assumption"`
 	StartUps   int    `json:"start_ups"` // number of start-ups with a prediction for this change

@@ -19,8 +19,8 @@ type WorkloadRecord struct {
 	// WhatIf contains the changes that would make the start-ups faster. The change that saves the most time in all
 	// start-ups together comes first.
 	WhatIf []WhatIfMean `json:"what_if"`
-	// WhatIfUnknown contains the changes that might save much time in at least half of the start-ups, but that have no
-	// prediction in any start-up.
+	// WhatIfUnknown contains the changes that might save much time in at least half of the start-ups. A change is in
+	// this list only if it has no prediction in any start-up.
 	WhatIfUnknown []WhatIfUnknown `json:"what_if_unknown,omitempty"`
 }
 
@@ -30,8 +30,8 @@ type WorkloadSummary struct {
 	// Durations and Slowest are nil if no completed start-up has a known duration.
 	Durations *WorkloadDurations `json:"durations,omitempty"`
 	Slowest   *WorkloadPod       `json:"slowest,omitempty"`
-	// Causes and Phases each add up to exactly Durations.Mean. Causes and Phases are each sorted by mean, the largest
-	// first.
+	// The means in Causes add up to exactly Durations.Mean. The means in Phases also add up to exactly Durations.Mean.
+	// Both lists are sorted by mean, the largest first.
 	Causes []WorkloadCause `json:"causes"`
 	Phases []WorkloadPhase `json:"phases"`
 	Images WorkloadImages  `json:"images"`
@@ -54,8 +54,8 @@ type WorkloadCounts struct {
 }
 
 // WorkloadDurations describes the durations of measured start-ups. The percentiles use the nearest-rank method: P90 is
-// the shortest duration that at least 90 % of the start-ups did not exceed. Each error bound is the greatest possible
-// distance between the reported value and the true value.
+// the shortest duration within which at least 90 % of the start-ups completed. Each error bound is the greatest
+// possible distance between the reported value and the true value.
 type WorkloadDurations struct {
 	StartUps     int     `json:"start_ups"`
 	Mean         Seconds `json:"mean_seconds"`
@@ -77,32 +77,32 @@ type WorkloadPod struct {
 	Node      string `json:"node"`
 }
 
-// WorkloadCause is the mean time of one cause in all measured start-ups.
+// WorkloadCause contains the mean time for which one cause is responsible, over all measured start-ups.
 type WorkloadCause struct {
 	Cause timeline.Cause `json:"cause"`
 	Mean  Seconds        `json:"mean_seconds"`
-	Error Seconds        `json:"error_seconds"` // mean of the error bounds of the phases
+	Error Seconds        `json:"error_seconds"` // sum of the errors of the phases with this cause
 }
 
-// WorkloadPhase is the mean time of one phase in all measured start-ups.
+// WorkloadPhase contains the mean duration of one phase, over all measured start-ups.
 type WorkloadPhase struct {
 	Phase timeline.Phase `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
 	Mean  Seconds        `json:"mean_seconds"`
-	Error Seconds        `json:"error_seconds"` // mean of the error bounds of the phase
+	Error Seconds        `json:"error_seconds"` // mean error bound of the phase
 }
 
-// WorkloadImages splits the measured start-ups by whether the pod had to pull an image.
+// WorkloadImages compares the measured start-ups that pulled an image with the ones that pulled no image.
 type WorkloadImages struct {
 	// Present contains the start-ups on nodes that had all images. Pulled contains the start-ups that pulled an image.
 	// If a group has no start-ups, its field is nil.
 	Present *WorkloadDurations `json:"present,omitempty"`
 	Pulled  *WorkloadDurations `json:"pulled,omitempty"`
-	Unknown int                `json:"unknown"` // start-ups without evidence about an image
-	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. If some revisions of
-	// the workload have start-ups in both groups, the fields Present, Pulled and Difference contain only these
-	// revisions. If several revisions have start-ups in both groups, both groups contain the same number of start-ups
-	// of each revision. If the workload has revisions, but no revision has start-ups in both groups, Difference is nil.
+	Unknown int                `json:"unknown"` // start-ups that might have pulled an image; the evidence is missing
+	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty. A common revision is a
+	// revision that has start-ups in both groups. If there are common revisions, Present and Pulled contain only these
+	// revisions. If there are several common revisions, Present and Pulled contain the same number of start-ups of each
+	// revision. If the workload has revisions, but no common revision, Difference is nil.
 	Difference *WorkloadDifference `json:"difference,omitempty"`
 }
 
@@ -111,8 +111,8 @@ type WorkloadNode struct {
 	Name      string            `json:"node"`
 	Durations WorkloadDurations `json:"durations"`
 	Others    WorkloadDurations `json:"others"` // start-ups of the same revisions on all other nodes
-	// Difference compares this node with all other nodes. If several revisions have start-ups both on this node and on
-	// other nodes, Durations and Others contain the same number of start-ups of each revision.
+	// Difference compares this node with all other nodes. If several revisions ran both on this node and on other
+	// nodes, Durations and Others contain the same number of start-ups of each of these revisions.
 	Difference WorkloadDifference `json:"difference"`
 }
 
@@ -128,8 +128,8 @@ type WorkloadRevision struct {
 	// measured start-ups for which the records show whether the pod had to pull an image.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
-	// ImageBytes is the total size of all images of a pod. ImageBytes is 0 if the total size is unknown, or if it
-	// differs by more than 1 % between pods.
+	// ImageBytes is the total size of all images of a pod. ImageBytes is 0 if the total size is unknown, if the pods
+	// have different containers, or if the total sizes of the pods differ by more than 1 %.
 	ImageBytes int64 `json:"image_bytes,omitempty"`
 	// Containers contains the names of the containers that ImageBytes includes.
 	Containers []string `json:"-"`
@@ -143,24 +143,24 @@ type WorkloadComparison struct {
 	Difference WorkloadDifference `json:"difference"`
 }
 
-// WorkloadDifference compares two groups of start-ups, in total and by phase. If Verdict is not MoreThanNoise, the data
-// supports neither the sign nor the size of the difference.
+// WorkloadDifference compares two groups of start-ups, in total and by phase. If Verdict is not MoreThanNoise, do not
+// rely on the sign or the size of the difference.
 type WorkloadDifference struct {
 	Verdict WorkloadVerdict `json:"verdict"`
 	// Seconds is the mean of the second group minus the mean of the first group. Error is the error bound of
 	// Seconds.
 	Seconds Seconds `json:"seconds"`
 	Error   Seconds `json:"error_seconds"`
-	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. For PWithErrors, each
-	// duration has the value within its error bound that makes the difference smallest. PWithErrors is 1 if the error
-	// bounds are large enough to remove or reverse the difference. If a group has fewer than 3 start-ups, both p-values
-	// are 0.
+	// P is the p-value of the rank test, multiplied by the number of comparisons, but at most 1. PWithErrors is the
+	// same p-value for adjusted durations. Each duration is adjusted within its error bound, so that the difference
+	// becomes as small as possible. If the adjustment removes or reverses the difference, PWithErrors is 1. If a group
+	// has fewer than 3 start-ups, both p-values are 0.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases that explain the difference, the largest difference first. Each phase in Parts makes up
-	// at least 5 % of the whole difference, and the phase's own difference is more than noise and more than the error
-	// bounds. Parts is empty if the verdict is not MoreThanNoise. The field Seconds is the sum of the field Other and
-	// the seconds of all parts.
+	// at least 5 % of the whole difference. The difference of each phase in Parts is more than noise and more than the
+	// error bounds. Parts is empty if the verdict is not MoreThanNoise. The field Seconds is the sum of the field Other
+	// and the seconds of all parts.
 	Parts []WorkloadPart `json:"parts"`
 	Other Seconds        `json:"other_seconds"`
 	// Unproven contains the phases whose means differ most, the largest difference first. For each phase in Unproven,
@@ -175,8 +175,8 @@ type WorkloadPart struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds Seconds        `json:"seconds"`       // mean of the second group minus the mean of the first group
 	Error   Seconds        `json:"error_seconds"` // error bound of Seconds
-	// P is the p-value of the rank test, corrected for the number of compared phases. For the test, each duration has
-	// the value within its error bound that makes the difference smallest.
+	// P is the p-value of the rank test, corrected for the number of compared phases. The test uses adjusted durations.
+	// Each duration is adjusted within its error bound, so that the difference becomes as small as possible.
 	P float64 `json:"p"`
 }
 

@@ -1,6 +1,7 @@
-// Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses, and a stream that
-// resumes after a broken connection. Package client imports only the standard library and packages api and timeline.
-// The agent's command line and kubectl-podlapse call package client. Methods run on the caller's goroutine.
+// Package client queries an agent's read API (docs/api.md). The client returns pages of start-ups, single responses,
+// and a stream that resumes after a broken connection. Package client imports only the standard library and packages
+// api and timeline. The agent's command line and kubectl-podlapse call package client. Methods run on the caller's
+// goroutine.
 package client
 
 import (
@@ -26,10 +27,10 @@ const (
 	maxRecords     = 20_000   // maximum number of records in a list: ten times as many as one agent can return
 )
 
-// Client queries one agent. Client is a plain value that is safe for concurrent use.
+// Client queries one agent. Callers can copy a Client. A Client is safe for concurrent use.
 type Client struct {
-	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy with a path. If the agent
-	// requires a password, the form is http://USER:PASSWORD@HOST:PORT.
+	// Server is the URL of the agent, http://HOST:PORT, or the URL of a proxy. A proxy's URL can include a path. If the
+	// agent requires a password, the form is http://USER:PASSWORD@HOST:PORT.
 	Server string
 	Token  string       // bearer token, as an alternative to a password; can be empty
 	HTTP   *http.Client // nil for http.DefaultClient; Follow requires a client without Timeout
@@ -160,7 +161,7 @@ func (c Client) Pulls(ctx context.Context, namespaces ...string) (api.PullList, 
 	return list, err
 }
 
-// Registries returns the sums of the pulls for each registry.
+// Registries returns the totals of the pulls from each registry.
 func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 	return get[api.RegistryList](ctx, c, nil, "registries")
 }
@@ -191,7 +192,7 @@ func (c Client) Phases(ctx context.Context) (api.PhaseList, error) {
 	return list, err
 }
 
-// Evidence returns the quality of the agent's evidence.
+// Evidence returns the quality of the agent's evidence, for example the number of start-ups with missing evidence.
 func (c Client) Evidence(ctx context.Context) (api.EvidenceRecord, error) {
 	return get[api.EvidenceRecord](ctx, c, nil, "evidence")
 }

@@ -24,7 +24,7 @@ const (
 	maxEvent = 16 << 20
 )
 
-// Values of Event.Kind. The comment of each value names the field of Event that is set in addition to Kind.
+// Values of Event.Kind. If an event also sets another field of Event, the comment of the value names this field.
 const (
 	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
 	KindPod   = "pod"   // Event.Record is a new or changed start-up
@@ -38,7 +38,7 @@ const (
 	KindBroken = "broken" // the stream broke because of Event.Err, and Follow will retry
 )
 
-// Event is one message from Follow. At most two fields are set: Kind, and the field for this kind.
+// Event is one message from Follow. Kind is always set. At most one other field is set, depending on Kind.
 type Event struct {
 	Kind   string
 	Record api.Record

@@ -96,7 +96,7 @@ func allowStream(
 	}}, nil
 }
 
-// judgedStream opens a stream only after a check of the request, so the runtime never sees a refused stream. Without
+// judgedStream checks the request before it opens the stream, so the runtime never sees a refused stream. Without
 // judgedStream, gRPC would open the stream before it sends the request. Callers must send the request before they call
 // any other method.
 type judgedStream struct {
@@ -132,8 +132,8 @@ func Allowed(method string) (Call, bool) {
 	return Call{r}, ok
 }
 
-// Request checks an encoded request and returns a new encoding with only the checked fields. The runtime never receives
-// a field that the agent does not know, even if a newer runtime knows the field.
+// Request checks an encoded request, and returns a new encoding that contains only the checked fields. Request removes
+// every field that the agent does not know, because a newer runtime might know the field.
 func (c Call) Request(data []byte) ([]byte, error) {
 	request := c.rule.request.ProtoReflect().New().Interface()
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, request); err != nil {

@@ -21,7 +21,8 @@ import (
 const (
 	// maxResponse limits the size of one response in bytes. The kubelet's own CRI client has the same limit.
 	maxResponse = 16 << 20
-	// maxReconnectDelay is gRPC's longest back-off between two connection attempts, without its random part of 20 %.
+	// maxReconnectDelay is gRPC's longest back-off between two connection attempts. gRPC then makes each back-off up to
+	// 20 % longer or shorter at random.
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"
@@ -58,7 +59,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 			MinConnectTimeout: timeout,
 		}),
 		grpc.WithDisableServiceConfig(),
-		// The agent configures no retry policy, and support for retries makes each call more expensive.
+		// The agent has no retry policy for gRPC. Without the support for retries, each call is cheaper.
 		grpc.WithDisableRetry(),
 		grpc.WithNoProxy(),
 	)

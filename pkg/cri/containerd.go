@@ -14,24 +14,25 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// storeSet records which of containerd's own stores the runtime provides. The runtime's name and version determine
-// which stores are enabled at first. If the runtime does not implement the API of a store, the agent disables the
+// storeSet records which of containerd's own stores the runtime provides. At first, the runtime's name and version
+// determine which stores are enabled. If the runtime does not implement the API of a store, the agent disables the
 // store. Each session has its own storeSet.
 type storeSet struct {
-	// unstamped is true if the runtime's name or version proves that the runtime has no sandbox store with usable
-	// timestamps.
+	// unstamped is true if the agent knows that the runtime is not containerd 2.0 or later. Other runtimes have no
+	// sandbox store with usable timestamps.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
-	// containers is the container store of containerd 1.6.15 to 1.7, which contains the record of a sandbox's own
-	// container. See stampFromContainer.
+	// containers is the container store of containerd 1.6.15 to 1.7. For each sandbox, this store has a record of the
+	// sandbox container (pause container). See stampFromContainer.
 	containers degradable
 	images     degradable // containerd
-	content    degradable // containerd: blobs, and downloads in progress
+	content    degradable // containerd: complete blobs, and blobs that containerd is downloading
 	snapshots  degradable // containerd: unpacked layers
 }
 
-// storesOf selects the stores by the runtime's version, because the meaning of timestamps depends on the version.
-// containerd 1.7 also has a sandbox store, but containerd 1.7 sets CRI's created_at before the network plugins run.
+// storesOf selects the stores by the runtime's name and version, because the meaning of timestamps depends on the
+// version. containerd 1.7 also has a sandbox store, but the agent does not use it: containerd 1.7 sets CRI's created_at
+// before the network plugins run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet {
 	s := &storeSet{}
 	containerd := version.GetRuntimeName() == "containerd"
@@ -48,8 +49,8 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	return s
 }
 
-// kinds returns one entry for each kind of store. The first entry is the store that contains the times of sandboxes:
-// the sandbox store or the container store, depending on the runtime's version.
+// kinds returns one entry for each kind of store. The first entry is the store that contains the times of sandboxes.
+// The runtime's version determines whether this is the sandbox store or the container store.
 func (s *storeSet) kinds() []*degradable {
 	ofSandboxes := &s.sandboxes
 	if s.containers.isEnabled() || s.containers.refused.Load() {
@@ -80,22 +81,23 @@ func (s *storeSet) describeLimits() string {
 // sandboxStamps holds the timestamps of one sandbox from containerd's stores.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image's pull; zero without a pull
-	imageKnown                     bool      // the agent knows whether containerd pulled the image
+	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image's pull; zero if there was no pull
+	imageKnown                     bool      // true if the agent knows whether containerd pulled the image
 }
 
-// podSandboxer is the only sandboxer of containerd with the timestamps that stampSandbox expects. Other sandboxers,
-// such as the shims of virtual machines, create the sandbox differently.
+// podSandboxer is the name of a sandboxer. In containerd, a sandboxer is the component that creates sandboxes.
+// stampSandbox supports only this sandboxer. Other sandboxers, such as the shims of virtual machines, create the
+// sandbox differently.
 const podSandboxer = "podsandbox"
 
 // stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's created_at. The argument
 // firstContainerAt is the creation time of the sandbox's first container, or zero if there is no container yet.
 //
-// containerd ≥ 2.0 (internal/cri/server/sandbox_run.go) sets the store's created_at before the network setup.
-// containerd sets CRI's created_at after the network setup, when it creates the sandbox container. containerd sets
-// updated_at last, immediately after the start of the sandbox container. Only a change of the pod's resources changes
-// updated_at again. stampSandbox uses only the first observed updated_at, and ignores this time if it is later than the
-// creation of the first container.
+// containerd ≥ 2.0 (internal/cri/server/sandbox_run.go) sets created_at in its sandbox store before the network setup.
+// After the network setup, containerd creates the sandbox container and sets CRI's created_at. Last, immediately after
+// the start of the sandbox container, containerd sets updated_at in its sandbox store. Later, updated_at changes only
+// if the pod's resources change. stampSandbox keeps the first updated_at that it reads for a ready sandbox. If this
+// time is later than the creation of the first container, stampSandbox ignores it.
 func (a *responder) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
@@ -108,7 +110,7 @@ func (a *responder) stampSandbox(
 		return nil
 	}
 	cached, _ := a.stamps.Get(sandbox.ID)
-	stamps, known := cached.(sandboxStamps) // values that stampFromContainer cached have another type
+	stamps, known := cached.(sandboxStamps) // false for values of stampFromContainer, which have another type
 	if !known {
 		stored, err := a.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {
@@ -139,8 +141,8 @@ func (a *responder) stampSandbox(
 	return nil
 }
 
-// storedImage returns an image in containerd's store. If the store does not have the image, if the reference is not the
-// name of an image, or if the agent does not read the store, storedImage returns nil.
+// storedImage returns an image from containerd's image store. storedImage returns nil if the store does not have the
+// image or is disabled. storedImage also returns nil if the reference is not the name of an image.
 func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
 	name, err := imagepull.Normalize(ref)
 	if err != nil || !a.stores.images.isEnabled() {
@@ -154,8 +156,8 @@ func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Ima
 }
 
 // stampImage sets the digest of an image on the node, and the end times of the image's first and latest pulls. When a
-// pull completes, containerd updates the entry for the image's full name in its store, even if the pull downloaded
-// nothing. The argument "stored" can be nil.
+// pull completes, containerd updates the entry with the image's full name in its image store. containerd does this even
+// if the pull downloaded nothing. The argument "stored" can be nil.
 func stampImage(image *timeline.Image, stored *imagesapi.Image) {
 	image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
 	image.PulledAt = fromTimestamp(stored.GetUpdatedAt())

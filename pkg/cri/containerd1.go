@@ -12,38 +12,40 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The CRI plugin of containerd sets the label kindLabel on each of its containers. For the container of a sandbox, the
-// value is kindSandbox (containerd 1.7: pkg/cri/server/helpers.go).
+// The CRI plugin of containerd sets the label kindLabel on each of its containers. For a sandbox container (pause
+// container), the value is kindSandbox (containerd 1.7: pkg/cri/server/helpers.go).
 const (
 	kindLabel   = "io.cri-containerd.kind"
 	kindSandbox = "sandbox"
 )
 
-// storesSandboxContainers reports whether this is a version of containerd 1 that updates the record of a sandbox's
-// container both before and after the network setup. Versions before 1.6.15 update the record only before the network
-// setup, or never.
+// storesSandboxContainers reports whether the version is 1.6.15 or a later 1.x version of containerd. These versions
+// update the record of a sandbox container both before and after the network setup. Earlier versions update the record
+// only before the network setup, or never.
 func storesSandboxContainers(version string) bool {
 	const wantMajor, wantMinor, wantPatch = 1, 6, 15
 	major, minor, patch, known := parseVersion(version)
 	return known && major == wantMajor && (minor > wantMinor || minor == wantMinor && patch >= wantPatch)
 }
 
-// stampFromContainer sets the timestamps of a sandbox from the record of its container in containerd's container store.
+// stampFromContainer sets the timestamps of a sandbox. The timestamps come from the record of the sandbox container
+// (pause container) in containerd's container store.
 //
-// containerd 1.7 (pkg/cri/server/sandbox_run.go) pulls the sandbox image if the image is absent, and then creates the
+// If the sandbox image is absent, containerd 1.7 (pkg/cri/server/sandbox_run.go) pulls the image before it creates the
 // record. containerd updates the record only twice: before the network setup and immediately after it. CRI lists a
-// sandbox only after its start. The updated_at of a ready sandbox is the end of the network setup, with two exceptions:
+// sandbox only after its start. Therefore, the updated_at of a ready sandbox is the end of the network setup, except in
+// these cases:
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
-//   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. created_at and
-//     updated_at are also equal in an experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES), because this mode
-//     runs the steps in another order.
+//   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal.
+//   - An experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES) runs the steps in another order. In this mode,
+//     created_at and updated_at are equal, too.
 //
-// If updated_at is not the end of the network setup, stampFromContainer sets no timestamp, so the sandbox keeps only
+// If updated_at is not the end of the network setup, stampFromContainer sets no timestamp. Then the sandbox has only
 // its CreatedAt from CRI.
 func (a *responder) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {
-	sandbox.Unstamped = true // no record contains the time at which the sandbox started to run
+	sandbox.Unstamped = true // containerd 1.x does not record when the sandbox started to run
 	cached, _ := a.stamps.Get(sandbox.ID)
 	stamps, known := cached.(timeline.Sandbox)
 	if !known {
@@ -71,7 +73,7 @@ func (a *responder) stampFromContainer(
 	return nil
 }
 
-// firstStored returns the end of an image's first pull, or zero if the time is unknown.
+// firstStored returns the time when an image's first pull ended, or zero if the time is unknown.
 func (a *responder) firstStored(ctx context.Context, image string) (time.Time, error) {
 	stored, err := a.storedImage(ctx, image)
 	if err != nil {
@@ -81,7 +83,8 @@ func (a *responder) firstStored(ctx context.Context, image string) (time.Time, e
 }
 
 // hasUserNamespace reports whether a container has its own user namespace. The argument is the container's
-// configuration (OCI runtime specification). If hasUserNamespace cannot parse the configuration, the result is true.
+// configuration (OCI runtime specification). If hasUserNamespace cannot parse the configuration, or finds no namespaces
+// in it, the result is true.
 func hasUserNamespace(spec []byte) bool {
 	var config struct {
 		Linux struct {
@@ -101,8 +104,9 @@ func hasUserNamespace(spec []byte) bool {
 	return len(config.Linux.Namespaces) == 0
 }
 
-// onlySandboxContainer returns an error if the response is not about the container of a sandbox. The agent does not
-// read the records of other containers, because they contain the values of environment variables.
+// onlySandboxContainer returns an error if the response describes a container that is not a sandbox container (pause
+// container). The agent does not read the records of other containers, because these records contain the values of
+// environment variables.
 func onlySandboxContainer(encoded []byte) error {
 	var response containersapi.GetContainerResponse
 	if err := proto.Unmarshal(encoded, &response); err != nil {

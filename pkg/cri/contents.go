@@ -18,13 +18,13 @@ const (
 	maxTries = 4
 )
 
-// imageContents lists the parts of an image. The image's digest determines the contents, so the contents never
-// change.
+// imageContents lists the parts of an image. The list never changes, because the image's digest determines the parts.
 type imageContents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
-	// complete is true if the config was present. Without the config, the chain IDs are unknown.
+	// complete is true if containerd's store had the image's config, and the config was not corrupt. Without the
+	// config, the chain IDs are unknown.
 	complete bool
 }
 
@@ -38,19 +38,20 @@ type layer struct {
 	chainID digest.Digest // name of the layer's snapshot; empty if unknown
 }
 
-// catalog reads and caches the contents of images. catalog is safe for concurrent use.
+// catalog reads the list of an image's parts (imageContents) from containerd's store, and caches this list. catalog is
+// safe for concurrent use.
 type catalog struct {
-	// readBlob returns errAbsent if the blob is absent at the moment. Like client.readBlob, the function can also
-	// return errTooLarge and errCorrupt. Any other error means that the runtime did not respond.
+	// readBlob returns errAbsent if the blob is absent at the moment. readBlob can also return errTooLarge or
+	// errCorrupt, like client.readBlob. Any other error means that the runtime did not respond.
 	readBlob func(context.Context, digest.Digest) ([]byte, error)
 	machine  platforms.MatchComparer
-	known    *lru.Cache // contents of complete images and of invalid images; keys: digests of indexes and manifests
+	known    *lru.Cache // imageContents of complete images and of invalid images, by digest of the index or manifest
 }
 
 var errAbsent = errors.New("the content is not in containerd's store")
 
-// contentsOf returns the contents of an image. An invalid image has empty contents. contentsOf returns errAbsent if no
-// manifest for this machine is present and the contents are not cached.
+// contentsOf returns the list of an image's parts. For an invalid image, the list is empty. If the list is not in the
+// cache, and the store has no manifest of the image for this machine, contentsOf returns errAbsent.
 func (c catalog) contentsOf(ctx context.Context, target digest.Digest) (imageContents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(imageContents), nil
@@ -65,8 +66,9 @@ func (c catalog) contentsOf(ctx context.Context, target digest.Digest) (imageCon
 	return found, nil
 }
 
-// resolve follows indexes to a manifest. The argument "depth" limits the nesting, because a corrupt store can contain
-// cycles.
+// resolve reads the list of an image's parts from the store. If the target is an index, resolve continues with a
+// manifest of this index. The argument "depth" limits the levels of nested indexes, because an untrusted image can have
+// any number of levels.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (imageContents, error) {
 	data, err := c.readBlob(ctx, target)
 	if errors.Is(err, errTooLarge) {
@@ -98,7 +100,7 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 	return imageContents{}, errAbsent
 }
 
-// describeManifest returns the contents of a manifest, with the facts from the manifest's config.
+// describeManifest returns the parts that a manifest lists. The chain IDs of the layers come from the image's config.
 func (c catalog) describeManifest(ctx context.Context, manifest digest.Digest, d document) (imageContents, error) {
 	found := imageContents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
@@ -117,7 +119,7 @@ func (c catalog) describeManifest(ctx context.Context, manifest digest.Digest, d
 	found.complete = true
 	diffIDs, err := parseDiffIDs(data)
 	if err != nil {
-		return found, nil // the manifest can belong to an artifact that is not an image
+		return found, nil // for example, the manifest describes an artifact that is not an image
 	}
 	for i, chainID := range d.chainIDs(diffIDs) {
 		if i < len(found.layers) {

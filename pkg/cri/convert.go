@@ -20,7 +20,8 @@ const (
 	restartAnnotation = "io.kubernetes.container.restartCount"
 )
 
-// fromNanos converts CRI's Unix nanoseconds. The value 0 means that the event has not happened yet.
+// fromNanos converts a timestamp from CRI, in nanoseconds since the Unix epoch. The value 0 means that the event has
+// not happened yet.
 func fromNanos(nanos int64) time.Time {
 	if nanos <= 0 {
 		return time.Time{}
@@ -28,8 +29,8 @@ func fromNanos(nanos int64) time.Time {
 	return time.Unix(0, nanos).UTC()
 }
 
-// fromTimestamp converts a timestamp of containerd's stores. fromTimestamp returns zero for timestamps that are
-// not after the Unix epoch.
+// fromTimestamp converts a timestamp from containerd's stores. If the timestamp is invalid or not after the Unix epoch,
+// fromTimestamp returns the zero time.
 func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	if !stamp.IsValid() || stamp.AsTime().Unix() <= 0 {
 		return time.Time{}
@@ -37,8 +38,8 @@ func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	return stamp.AsTime()
 }
 
-// convertSandbox does not set the timestamps. The meaning of CRI's created_at depends on the runtime, and only the
-// caller knows the runtime.
+// convertSandbox converts CRI's description of a sandbox, except for the timestamps. The meaning of CRI's created_at
+// depends on the runtime, and only the caller knows the runtime.
 func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	return timeline.Sandbox{
 		ID:      sandbox.GetId(),
@@ -47,7 +48,7 @@ func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	}
 }
 
-// runStatus holds the fields of a container's status that the agent reads.
+// runStatus is the status of a container, with only the fields that the agent reads.
 type runStatus struct {
 	startedAt, finishedAt int64 // Unix nanoseconds
 	exitCode              int32
@@ -64,7 +65,8 @@ func convertStatus(status *runtimeapi.ContainerStatus) *runStatus {
 	return run
 }
 
-// convertContainer merges a listed container with its status. The argument "status" can be nil.
+// convertContainer converts a container from CRI's list of containers, and adds the facts from the container's status.
+// The argument "status" can be nil.
 func convertContainer(listed *runtimeapi.Container, status *runStatus) timeline.ContainerRun {
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
@@ -82,7 +84,7 @@ func convertContainer(listed *runtimeapi.Container, status *runStatus) timeline.
 	return run
 }
 
-// maxReason limits the length of a reason in bytes. No runtime uses a longer reason.
+// maxReason is the maximum length, in bytes, of the reason why a container exited. No runtime uses a longer reason.
 const maxReason = 64
 
 // shortReason returns the reason, or an empty string if the reason is too long.
@@ -93,8 +95,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// attemptOf returns the restart count that the kubelet wrote to an annotation. Without a valid annotation, the result
-// is the attempt number in the metadata. The kubelet sets the annotation and the metadata to the same value.
+// attemptOf returns a container's restart count. The kubelet writes this count to an annotation, and also to the
+// metadata as the attempt number. If the annotation is missing or invalid, attemptOf returns the attempt number.
 func attemptOf(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
@@ -115,9 +117,9 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// An image can have a different digest in each repository. digestFor returns the digest for the repository in an image
-// reference. The argument repoDigests lists the image's digests in all repositories. digestFor returns an empty string
-// if the list does not contain the repository of the reference.
+// digestFor returns the image's digest in the repository that an image reference names. An image can have a different
+// digest in each repository. The argument repoDigests lists the image's digests in all repositories. If the list does
+// not contain the repository of the reference, digestFor returns an empty string.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""
@@ -135,7 +137,8 @@ func digestFor(ref string, repoDigests []string) string {
 	return ""
 }
 
-// sortResponse sorts sandboxes and containers by age, so that responses with the same contents are equal.
+// sortResponse sorts the sandboxes by attempt number, and the containers by creation time. As a result, two responses
+// with the same contents are equal.
 func sortResponse(seen *timeline.RuntimeSeen) {
 	slices.SortFunc(seen.Sandboxes, func(a, b timeline.Sandbox) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))

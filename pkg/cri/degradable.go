@@ -8,17 +8,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is an optional feature of the runtime: one of containerd's stores. If the runtime lacks the feature,
-// timelines are less precise. degradable is safe for concurrent use as soon as the method "initialize" has returned.
+// degradable represents one of containerd's stores. A store is optional, but if it is missing, timelines are less
+// precise. Call the method "initialize" first. After that, degradable is safe for concurrent use.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store
 	logger  *zap.Logger
 	name    string
-	costs   string // the effect of a missing feature
+	costs   string // the effect if the store is missing
 }
 
-// initialize sets the fields of d. If the argument "enabled" is false, the feature stays disabled.
+// initialize sets the fields of d. If the argument "enabled" is false, the store stays disabled.
 func (d *degradable) initialize(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)
@@ -26,7 +26,7 @@ func (d *degradable) initialize(enabled bool, logger *zap.Logger, name, costs st
 
 func (d *degradable) isEnabled() bool { return d.enabled.Load() }
 
-// disable disables the feature. The first call logs a warning.
+// disable disables the store. If the store was enabled, disable also logs a warning.
 func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
@@ -35,15 +35,15 @@ func (d *degradable) disable() {
 	}
 }
 
-// tolerate returns err only if the runtime did not respond. If the runtime responded with an error, the store does not
-// contain the object, has an internal error, or is missing. After an error response, tolerate returns nil, and the
-// agent continues without the object. If the store is missing, tolerate also disables the feature.
+// tolerate returns err only if the runtime did not respond. If the runtime responded with an error, tolerate returns
+// nil, and the agent continues without the object. Such a response means one of three problems: the store does not
+// contain the object, has an internal error, or is missing. If the store is missing, tolerate also disables the store.
 func (d *degradable) tolerate(err error) error {
 	return onlyIfBroken(d.disableIfMissing(err))
 }
 
-// disableIfMissing disables the feature and returns nil if err says that the store is missing. For every other error,
-// disableIfMissing returns err.
+// disableIfMissing checks whether err says that the store is missing. If so, disableIfMissing disables the store and
+// returns nil. If not, it returns err.
 func (d *degradable) disableIfMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

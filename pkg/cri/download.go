@@ -7,14 +7,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Downloads returns the current downloads of containerd, from its content store. If there is no download and the
+// Downloads returns the downloads in progress, according to containerd's content store. If there is no download and the
 // argument "since" is zero, Downloads makes only one call to the runtime. If "since" is not zero, the result also
-// contains pulls that began after this time but are downloading no blob at the moment. For example, a pull downloads
-// nothing between the end of one blob and its request for the next blob, or while it unpacks its last blobs.
+// contains pulls in progress that began after this time but download no blob at the moment. For example, such a pull
+// has just completed one blob and has not requested the next blob yet. Or all blobs are complete, and containerd still
+// unpacks the last blobs.
 //
 // Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one query and
 // its response. If no runtime is connected, or if the runtime does not report downloads, the response and the error are
-// nil. For example, CRI-O does not report downloads. An error means that the runtime did not respond.
+// nil. For example, CRI-O does not report downloads. If the query fails or takes too long, Downloads returns an error.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
 	if session == nil || !session.responder.stores.content.isEnabled() {

@@ -13,9 +13,9 @@ import (
 )
 
 // queryDownloads returns the downloads in progress. For each blob that containerd is downloading, queryDownloads finds
-// the images that need the blob. If the argument "since" is not zero, queryDownloads also adds each image with a pull
-// that began after this time and is still in progress. A pull can be in progress while containerd is downloading none
-// of the image's blobs. Callers must not call queryDownloads concurrently.
+// the images that need the blob. If the argument "since" is not zero, the result also contains pulls that began after
+// this time and are still in progress. A pull can be in progress although containerd is downloading none of the image's
+// blobs. Callers must not call queryDownloads concurrently.
 func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.responder.stores.content
 	queriedAt := s.source.config.Now()
@@ -37,8 +37,8 @@ func (s *session) queryDownloads(ctx context.Context, since time.Time) ([]imagep
 }
 
 // matchDownloads creates a Download for each manifest whose pull is in progress. matchDownloads also creates Downloads
-// for the blobs that belong to no known image. The argument "queriedAt" is the time of the query for the running
-// ingests.
+// for the blobs that belong to no known image. The argument "queriedAt" is the time when the agent queried the blobs
+// that containerd is downloading.
 func (s *session) matchDownloads(
 	ctx context.Context, queriedAt time.Time, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {
@@ -79,8 +79,8 @@ func (s *session) matchDownloads(
 	return found, nil
 }
 
-// unmatchedDownloads returns downloads for the blobs that belong to no known image. A manifest that containerd is still
-// downloading becomes a separate Download, because the other blobs of its image are not known yet. All other blobs
+// unmatchedDownloads returns downloads for the blobs that belong to no known image. If such a blob is a manifest, the
+// other blobs of its image are not known yet. Therefore, each manifest becomes a separate Download. All other blobs
 // together become one Download.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
@@ -108,7 +108,7 @@ func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Dig
 	return found
 }
 
-// earlierOf returns the earlier of two instants. earlierOf ignores zero instants.
+// earlierOf returns the earlier of two times. If one of the times is zero, earlierOf returns the other time.
 func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

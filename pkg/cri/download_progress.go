@@ -14,19 +14,20 @@ import (
 // downloadQuery is one query for all downloads in progress.
 type downloadQuery struct {
 	session *session
-	at      time.Time // time of the query for the downloads in progress
+	at      time.Time // time when the agent queried the downloads in progress
 	running map[digest.Digest]ingest
-	// arrived contains the arrival times of complete blobs, for images whose pull is in progress. Later queries reuse
-	// the arrival times.
+	// arrived contains the arrival times of complete blobs. These blobs belong to images whose pull is in progress.
+	// Later queries reuse the arrival times.
 	arrived map[digest.Digest]time.Time
-	// received contains the received bytes of each image. The next query uses these bytes to compute download rates.
+	// received contains the number of received bytes of each image. The next query uses these numbers to compute
+	// download rates.
 	received map[digest.Digest]*receivedBytes
-	// snapshotters maps the digest of an image's config to the snapshotter that the config names.
+	// snapshotters caches the name of the snapshotter of each image. The key is the digest of the image's config.
 	snapshotters map[digest.Digest]string
 }
 
-// progressOf returns the download progress of one image. It also returns those blobs of the image that containerd is
-// downloading at this moment. If no pull of the image is in progress, progressOf returns an empty Download.
+// progressOf returns the download progress of one image. It also returns the blobs of this image that containerd is
+// downloading at the moment. If no pull of the image is in progress, progressOf returns an empty Download.
 func (q *downloadQuery) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -41,8 +42,8 @@ func (q *downloadQuery) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	// A layer can be unpacked although its blob is absent. The arrival time of such a layer is unknown, but it is
-	// before the unpacking. unpackedAt is the latest time at which a layer without a blob was unpacked.
+	// A layer can be unpacked although its blob is absent. The arrival time of such a layer is unknown, but the layer
+	// arrived before it was unpacked. unpackedAt is the time when the last of these layers was unpacked.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.blobs() {
@@ -81,9 +82,9 @@ func (q *downloadQuery) progressOf(
 	return download, own, nil
 }
 
-// isOver reports whether the pull of an image is over. containerd sets a label on the image's config after it has
-// unpacked all layers, and isOver looks for this label. isOver also returns true if no pull began, or if the image is
-// invalid. Callers must call isOver only if containerd is downloading no blob of the image.
+// isOver reports whether the pull of an image is over. After containerd has unpacked all layers, it sets a label on the
+// image's config. isOver looks for this label. isOver also returns true if no pull began (the argument "begun" is
+// false), or if the image is invalid. Callers must call isOver only if containerd is downloading no blob of the image.
 func (q *downloadQuery) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -100,8 +101,9 @@ func (q *downloadQuery) isOver(ctx context.Context, image imageContents, begun b
 	return false, nil
 }
 
-// ownBlobs returns the blobs that containerd is downloading and that the image needs. If containerd has already
-// unpacked a blob for this image, a new download of this blob is for another image.
+// ownBlobs returns the blobs that the image needs and that containerd is downloading. ownBlobs omits each layer that is
+// already unpacked, because the image does not need the new download of such a layer. The download is for another
+// image.
 func (q *downloadQuery) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.blobs() {
@@ -136,9 +138,9 @@ func (c imageContents) blobs() []blob {
 	return parts
 }
 
-// arrivedAt returns the time when a blob was complete, or zero if the blob is not complete. If the blob was complete at
-// the previous query, arrivedAt returns the known time and does not query the blob again. During a pull, containerd
-// removes a blob only after it has unpacked the blob, so the known arrival time stays correct.
+// arrivedAt returns the time when a blob became complete, or zero if the blob is not complete. If the blob was already
+// complete at the previous query, arrivedAt returns the known time without a new query. The known time stays correct,
+// because during a pull, containerd removes a blob only after it has unpacked the blob.
 func (q *downloadQuery) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, error) {
 	for _, known := range []map[digest.Digest]time.Time{q.arrived, q.session.arrivedBlobs} {
 		if at, ok := known[blob]; ok {
@@ -155,9 +157,9 @@ func (q *downloadQuery) arrivedAt(ctx context.Context, blob digest.Digest) (time
 }
 
 // unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
-// download a layer that is already unpacked (core/unpack/unpacker.go). If the image contains the layer several times,
-// unpackedAt returns the time when the last copy was unpacked. The result is zero until all copies of the layer are
-// unpacked.
+// download a layer that is already unpacked (core/unpack/unpacker.go). An image can contain the same layer several
+// times. In this case, unpackedAt returns the time when the last copy was unpacked, or zero if a copy is not unpacked
+// yet.
 func (q *downloadQuery) unpackedAt(
 	ctx context.Context, image imageContents, blob digest.Digest,
 ) (last time.Time, err error) {

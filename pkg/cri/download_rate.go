@@ -8,20 +8,21 @@ import (
 )
 
 const (
-	// minRateTime and maxRateTime limit the time between the two queries that determine a download rate. A rate over a
-	// shorter time would say little about the next seconds, and a rate over a longer time would not be recent. Each
-	// scrape queries the downloads, so maxRateTime must be longer than the usual scrape interval of 30 s.
+	// The agent computes a download rate from two queries. minRateTime and maxRateTime limit the time between these
+	// queries. A rate over a shorter time would say little about the next seconds. A rate over a longer time would not
+	// be recent. Each scrape queries the downloads, so maxRateTime must be longer than the usual scrape interval of
+	// 30 s.
 	minRateTime = 5 * time.Second
 	maxRateTime = 35 * time.Second
 	// If no byte of an image arrives for longer than stalledAfter, the download rate is unknown.
 	stalledAfter = 5 * time.Second
 )
 
-// blobBytes is the part of a blob that is on the node.
+// blobBytes describes the part of a blob that is on the node.
 type blobBytes struct {
 	done int64
-	// For a blob that containerd is downloading, startedAt is the start of the download. For a complete blob,
-	// containerd does not store the start, so startedAt is the end of the download. For an unpacked layer whose blob is
+	// For a blob that containerd is downloading, startedAt is the start of the download. For a complete blob, startedAt
+	// is the end of the download, because containerd does not store the start. For an unpacked layer whose blob is
 	// absent, startedAt is zero, because the bytes might not come from a download.
 	startedAt time.Time
 }
@@ -32,8 +33,8 @@ type receivedBytes struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// earlierTotals holds the totals of earlier queries, the oldest first. The method afterQuery removes a total if a
-	// later total is also at least minRateTime old.
+	// earlierTotals holds the totals of earlier queries, the oldest first. Of the totals that are at least minRateTime
+	// old, the method afterQuery keeps only the latest total.
 	earlierTotals []receivedTotal
 }
 
@@ -42,14 +43,14 @@ type receivedTotal struct {
 	bytes int64
 }
 
-// afterQuery returns the state after a new query. The argument "at" is the time of the new query. The receiver is the
-// state after the previous query, or nil. If a blob lost bytes, for example because its download began again, the count
-// for the image starts again at zero.
+// afterQuery returns the counted bytes after a new query. The argument "at" is the time of the new query. The receiver
+// contains the counted bytes after the previous query, or is nil. If a blob now has fewer bytes than before, the count
+// for the image starts again at zero. For example, the download of the blob began again.
 //
-// afterQuery counts only bytes that arrived between the two queries. afterQuery does not count bytes that a pull found
-// on the node: the earlier part of a resumed download, or a layer of another image. A blob that became complete between
-// the queries counts as downloaded. The count is too high if containerd took the complete blob from another containerd
-// namespace, or if the download resumed an abandoned ingest.
+// afterQuery counts only bytes that arrived between the two queries. It does not count bytes that were on the node
+// before: the earlier part of a resumed download, or a layer of another image. If a blob became complete between the
+// queries, afterQuery assumes that its bytes were downloaded. Then the count is too high in two cases: containerd took
+// the complete blob from another containerd namespace, or the download resumed an abandoned partial download.
 func (r *receivedBytes) afterQuery(at time.Time, blobs map[digest.Digest]blobBytes) *receivedBytes {
 	after := &receivedBytes{at: at, blobs: blobs}
 	if r == nil || !at.After(r.at) {
@@ -75,7 +76,7 @@ func (r *receivedBytes) afterQuery(at time.Time, blobs map[digest.Digest]blobByt
 	return after
 }
 
-// rate returns the recent download rate in bytes per second, or 0 if it is unknown.
+// rate returns the recent download rate in bytes per second, or 0 if the rate is unknown.
 func (r *receivedBytes) rate() int64 {
 	if len(r.earlierTotals) == 0 {
 		return 0
@@ -88,9 +89,9 @@ func (r *receivedBytes) rate() int64 {
 	return int64(float64(r.total-from.bytes) / took.Seconds())
 }
 
-// rateOf returns the recent download rate of an image, or 0 if it is unknown. rateOf also keeps the bytes for the next
-// query. Without the config of the image, it is unknown which layers the image still needs, so the rate is unknown. The
-// argument "own" contains the blobs that containerd is downloading.
+// rateOf returns the recent download rate of an image, or 0 if the rate is unknown. The rate is unknown without the
+// image's config, because then the agent does not know which layers the image still needs. With the config, rateOf also
+// stores the counted bytes for the next query. The argument "own" contains the blobs that containerd is downloading.
 func (q *downloadQuery) rateOf(
 	image imageContents, own map[digest.Digest]ingest, blobs map[digest.Digest]blobBytes,
 ) int64 {

@@ -12,13 +12,13 @@ import (
 // downloadsAge is the maximum age of a shared response.
 const downloadsAge = time.Second
 
-// sharedDownloads gives all callers the same response until the response reaches the age downloadsAge. sharedDownloads
+// sharedDownloads gives all callers the same response until the response is as old as downloadsAge. sharedDownloads
 // starts no goroutine. If the response is too old, the first caller sends a new query, and the other callers wait for
-// the response to the first caller's query. A caller stops waiting when its context ends or the timeout is over.
+// the new response. A caller stops waiting when its context ends or the timeout is over.
 type sharedDownloads struct {
 	timeout  time.Duration
 	now      func() time.Time
-	slot     chan struct{} // capacity 1; full while a goroutine uses the fields below
+	slot     chan struct{} // a lock with capacity 1; full while a goroutine uses the fields below
 	response []imagepull.Download
 	err      error
 	at       time.Time // zero before the first response
@@ -28,8 +28,8 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// latestOrQuery returns the last response if it is recent, and otherwise calls the function "query". Only one call of
-// this function runs at a time.
+// latestOrQuery returns the latest response if it is recent. If not, latestOrQuery calls the function "query". Only one
+// call of "query" runs at a time.
 func (d *sharedDownloads) latestOrQuery(
 	ctx context.Context, query func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {
@@ -44,7 +44,7 @@ func (d *sharedDownloads) latestOrQuery(
 	if age := d.now().Sub(d.at); d.at.IsZero() || age < 0 || age >= downloadsAge {
 		response, err := query(brief)
 		if err != nil && ctx.Err() != nil {
-			return nil, err // the end of this caller's context must not affect the other callers
+			return nil, err // do not keep this error for other callers: only this caller's context ended
 		}
 		d.response, d.err, d.at = response, err, d.now()
 	}

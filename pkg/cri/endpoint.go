@@ -37,7 +37,7 @@ func (e Endpoint) Off() bool { return e.off }
 // Path returns the path of the socket. Path returns an empty text for `auto` and `off`.
 func (e Endpoint) Path() string { return e.path }
 
-// String returns the form that ParseEndpoint parses.
+// String returns the endpoint in the form that ParseEndpoint parses.
 func (e Endpoint) String() string {
 	switch {
 	case e.off:
@@ -48,7 +48,7 @@ func (e Endpoint) String() string {
 	return "auto"
 }
 
-// Sockets returns the default sockets of runtimes, in the order in which the agent tries the sockets for `auto`.
+// Sockets returns the default sockets of runtimes. For `auto`, the agent tries the sockets in this order.
 func Sockets() []string {
 	return []string{
 		"/run/containerd/containerd.sock",

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// childLabel is the prefix of the labels that name the blobs of a manifest. Labels for layers begin with
-	// layerLabel (containerd, core/images/mediatypes.go: ChildGCLabels). With discard_unpacked_layers, manifests
-	// have no labels for layers.
+	// containerd labels a manifest with the digests of the blobs that the manifest lists. childLabel is the prefix of
+	// these labels. Labels for layers begin with layerLabel (containerd, core/images/mediatypes.go: ChildGCLabels). If
+	// the containerd option discard_unpacked_layers is on, manifests have no labels for layers.
 	childLabel = "containerd.io/gc.ref.content."
 	layerLabel = childLabel + "l."
-	// sourceLabel is the prefix of the labels that name the source of a blob. After the prefix, the label contains the
-	// host of the registry without a port. The value lists the repositories on that host, separated by commas
-	// (containerd, core/remotes/docker/handler.go).
+	// sourceLabel is the prefix of the labels that name the source of a blob. The rest of the label is the host of the
+	// registry without a port. The value lists the repositories on that host, separated by commas (containerd,
+	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// If an ingest makes no progress for longer than abandonedAfter, it no longer counts as running. containerd aborts
-	// a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within seconds.
-	// If containerd is killed, its ingests remain for a day.
+	// An ingest is a blob that containerd is writing. If an ingest makes no progress for longer than abandonedAfter,
+	// the agent ignores it. containerd aborts a pull after 5 min without progress (image_pull_progress_timeout) and
+	// removes the pull's ingests within seconds. If containerd is killed, the ingests remain for a day.
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests that belong to pulls in progress
@@ -31,21 +31,21 @@ const (
 	maxUnlabelled = 8
 )
 
-// manifestFilters match every manifest with a label for the config or for the first layer.
+// manifestFilters select the manifests with a label that names the config or the first layer of the image.
 var manifestFilters = []string{`labels."` + childLabel + `config"`, `labels."` + layerLabel + `0"`}
 
 // ingest is one blob that containerd is downloading.
 type ingest struct {
 	digest    digest.Digest
-	manifest  bool  // the blob is the manifest of an image, not an index
+	manifest  bool  // true if the blob is the manifest of an image; false for an index
 	done      int64 // bytes
 	total     int64 // bytes; 0 if unknown
 	startedAt time.Time
 	updatedAt time.Time // time of the latest write; zero if unknown
 }
 
-// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits abandoned ingests, and
-// ingests that no pull created, such as the layers of an import.
+// runningIngests returns the blobs that a pull is writing now. The key is the digest of the blob. runningIngests omits
+// abandoned ingests. It also omits ingests that no pull created, such as the layers of an image import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {
@@ -64,8 +64,9 @@ func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Dig
 	return running
 }
 
-// parseRefKey parses the name of a pull's ingest. The name has the form KIND-DIGEST, for example layer-sha256:…, or
-// KIND-NAME@DIGEST for a descriptor with a name (containerd, core/remotes/handlers.go: MakeRefKey).
+// parseRefKey parses the name of an ingest that belongs to a pull. The name has the form KIND-DIGEST, for example
+// layer-sha256:…. If the descriptor of the blob has a name, the form is KIND-NAME@DIGEST (containerd,
+// core/remotes/handlers.go: MakeRefKey).
 func parseRefKey(ref string) (kind string, blob digest.Digest, ok bool) {
 	kind, key, ok := strings.Cut(ref, "-")
 	if at := strings.LastIndexByte(key, '@'); at >= 0 {
@@ -86,8 +87,8 @@ func believableSize(size int64) int64 {
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
-	named      []listedManifest // manifests with at least one child blob that containerd is downloading
-	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
+	named      []listedManifest // manifests with a label that names a blob that containerd is downloading
+	unlabelled []listedManifest // manifests without labels for layers, the latest manifest first
 	// begun contains the manifests of pulls that began after "since" and are not downloading a blob now. Every manifest
 	// in begun has layer labels.
 	begun []listedManifest
@@ -96,7 +97,7 @@ type manifestsOf struct {
 type listedManifest struct {
 	digest               digest.Digest
 	registry, repository string
-	updatedAt            time.Time // update time of the labels; every pull writes the labels when it begins
+	updatedAt            time.Time // time of the latest write of the labels; every pull writes them when it begins
 	begun                bool      // a pull began after manifestsOf.since
 }
 
@@ -132,8 +133,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 }
 
 // sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
-// empty. If the labels name one registry and several repositories, only the repository is empty. The labels do not show
-// which of several sources the current pull uses.
+// empty. If the labels name one registry and several repositories, only the repository is empty. In these cases, the
+// labels do not show which source the current pull uses.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

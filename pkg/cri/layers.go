@@ -25,7 +25,7 @@ const (
 )
 
 // stampLayers sets the layers of each image whose reference is in the argument "refs". All queries together take at
-// most the timeout of one call. If the stores are slow, the response is valid, but the affected images are marked as
+// most the timeout of one call. If the stores are slow, stampLayers returns no error, but marks the affected images as
 // incomplete.
 func (a *responder) stampLayers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
@@ -41,7 +41,8 @@ func (a *responder) stampLayers(ctx context.Context, refs []string, images []tim
 			return err
 		}
 	}
-	// Query the snapshots last: if ctx ends early, the first loop has already queried the arrival times.
+	// Query the snapshots only after the arrival times of all layers. If ctx ends during this loop, the arrival times
+	// are already known.
 	for i := range images {
 		if len(found[i].layers) == 0 {
 			continue
@@ -53,8 +54,8 @@ func (a *responder) stampLayers(ctx context.Context, refs []string, images []tim
 	return nil
 }
 
-// markIncomplete marks an image as incomplete after an error. If err means only that the store was slow or did not have
-// an object, markIncomplete returns nil. markIncomplete returns every other error unchanged.
+// markIncomplete marks an image as incomplete if err is not nil. If err means only that the store was slow or did not
+// have an object, markIncomplete returns nil. markIncomplete returns every other error unchanged.
 func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
@@ -62,12 +63,11 @@ func markIncomplete(image *timeline.Image, err error) error {
 	return ignoreSlowOrAbsent(err)
 }
 
-// stampBlobs sets the layers of an image that is on the node, and the arrival time of each layer. If containerd does
-// not have a fact, or does not return the fact before ctx ends, stampBlobs omits the fact. stampBlobs returns an error
-// if the connection fails.
+// stampBlobs sets the layers of an image that is on the node. For each layer, stampBlobs also sets the arrival time.
+// stampBlobs omits a fact if containerd does not have the fact, or does not return it before ctx ends. stampBlobs
+// returns an error if the connection fails.
 //
-// In the content store, created_at is the time when containerd committed the complete blob
-// (core/metadata/content.go).
+// In the content store, created_at is the time when containerd committed the complete blob (core/metadata/content.go).
 func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imageContents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {

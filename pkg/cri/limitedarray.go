@@ -8,11 +8,11 @@ import (
 )
 
 // maxEntries limits the number of layers in a manifest, and the number of manifests in an index. Linux cannot mount an
-// image with maxEntries layers.
+// image with so many layers.
 const maxEntries = 1024
 
-// limitedArray is an array of at most maxEntries elements. The limit protects the memory of the agent, because two
-// bytes of JSON can become a hundred bytes of a parsed array.
+// limitedArray is an array of at most maxEntries elements. The limit protects the memory of the agent, because an
+// element of two bytes in JSON can take a hundred bytes in memory.
 type limitedArray[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

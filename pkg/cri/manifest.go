@@ -11,12 +11,12 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest plausible size of a blob in bytes. Even the sum of maxEntries sizes of maxSize bytes fits into
-// an int64.
+// maxSize is the largest plausible size of a blob in bytes. The sum of maxEntries sizes fits into an int64, even if
+// each size is maxSize.
 const maxSize = 1 << 50
 
-// document holds the fields of an index or a manifest that the agent reads. In an index, only Manifests is set. In a
-// manifest, only Config and Layers are set.
+// document is an index or a manifest, with only the fields that the agent reads. In an index, only Manifests is set. In
+// a manifest, only Config and Layers are set.
 type document struct {
 	Manifests limitedArray[descriptor] `json:"manifests"`
 	Config    descriptor               `json:"config"`
@@ -30,15 +30,15 @@ type descriptor struct {
 	Platform  *platform     `json:"platform"`
 }
 
-// imageConfig holds the fields of an image's config that the agent reads.
+// imageConfig is the config of an image, with only the fields that the agent reads.
 type imageConfig struct {
 	RootFS struct {
 		DiffIDs limitedArray[digest.Digest] `json:"diff_ids"`
 	} `json:"rootfs"`
 }
 
-// parseDocument parses an index or a manifest. In the result, every digest is valid. Every size is at most
-// maxSize, and 0 means unknown.
+// parseDocument parses an index or a manifest. In the result, every digest is valid, and every size is at most maxSize.
+// A size of 0 means that the size is unknown.
 func parseDocument(data []byte) (document, error) {
 	var d document
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -74,7 +74,7 @@ func (d *descriptor) check() error {
 	return nil
 }
 
-// parseDiffIDs reads the digests of the unpacked layers from an image's config.
+// parseDiffIDs reads the digests of the unpacked layers (diff IDs) from an image's config.
 func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 	var c imageConfig
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -88,9 +88,9 @@ func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 	return c.RootFS.DiffIDs, nil
 }
 
-// chainIDs returns the name of each layer's snapshot, in the order of the manifest. chainIDs returns nil if the image's
-// config does not list one diff ID for each layer. containerd unpacks only blobs with a layer type. If the number of
-// blobs with a layer type differs from the number of diff IDs, containerd unpacks nothing (core/unpack/unpacker.go).
+// chainIDs returns the name of each layer's snapshot, in the order of the manifest. The argument diffIDs comes from the
+// image's config. containerd unpacks only blobs with the media type of a layer. If the number of these blobs differs
+// from the number of diff IDs, containerd unpacks nothing (core/unpack/unpacker.go), so chainIDs returns nil.
 func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	var places []int
 	for i, l := range d.Layers {
@@ -109,7 +109,8 @@ func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	return names
 }
 
-// isLayer corresponds to IsLayerType in containerd's core/images/mediatypes.go.
+// isLayer reports whether a media type is the media type of a layer. isLayer corresponds to IsLayerType in containerd's
+// core/images/mediatypes.go.
 func isLayer(mediaType string) bool {
 	return strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.") ||
 		strings.HasPrefix(mediaType, "application/vnd.docker.image.rootfs.") ||

@@ -26,8 +26,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}
 }
 
-// storesCollector reports at each scrape which stores the runtime provides. Without a connected runtime,
-// storesCollector reports nothing.
+// storesCollector reports at each scrape which stores the runtime provides. If no runtime is connected, storesCollector
+// reports nothing.
 type storesCollector struct {
 	served func() map[string]bool
 	desc   *prometheus.Desc

@@ -15,8 +15,8 @@ type platform struct {
 	Variant      string `json:"variant"`
 }
 
-// forPlatform returns the manifests that containerd might have chosen from an index, the most likely manifest first.
-// Manifests for this machine come first, in containerd's order, and manifests without a platform come second.
+// forPlatform returns the manifests of an index that containerd might have chosen. The most likely manifest is first.
+// Manifests for this machine come first, in containerd's order of preference. Manifests without a platform follow.
 func (d document) forPlatform(machine platforms.MatchComparer) []digest.Digest {
 	var fit, unnamed []descriptor
 	for _, m := range d.Manifests {

@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Probe finds the runtime in the same way as a Source. Probe returns the address of the socket, the runtime's name
-// and version, and what the runtime cannot report. Probe keeps no connection open.
+// Probe finds the runtime in the same way as a Source. Probe returns the address of the socket, the runtime's name and
+// version, and what the runtime cannot report. Probe closes the connection before it returns.
 func Probe(ctx context.Context, endpoint Endpoint) (address, runtime, limits string, err error) {
 	report := func(bool, string) {}
 	session, err := New(Config{Endpoint: endpoint, Now: time.Now, Logger: zap.NewNop(), Report: report}).connectAny(ctx)

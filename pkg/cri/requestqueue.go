@@ -17,10 +17,11 @@ const (
 	giveUpAfter = 30 * time.Second
 )
 
-// openRequest is the open request about one pod. The mutex of requestQueue protects every openRequest.
+// openRequest is a request about one pod that the runtime has not responded to yet. The mutex of requestQueue protects
+// every openRequest.
 type openRequest struct {
-	// While a worker runs a request, the field "request" contains only newer requests about the pod, merged into one.
-	// If there are no newer requests, the field "request" is empty.
+	// When a worker takes the request, takeReady empties the field "request". While the worker runs the request, add
+	// merges newer requests about the pod into this field.
 	request     timeline.RuntimeRequest
 	requestedAt time.Time // time of the latest request
 	notBefore   time.Time // earliest time of the next attempt, after a failure
@@ -28,8 +29,8 @@ type openRequest struct {
 }
 
 // requestQueue holds at most one open request for each pod. The queue merges further requests about the pod into the
-// open request, so it stays small even if pods change fast. It is safe for concurrent use. client-go's workqueue cannot
-// replace this type, because a workqueue has no limit and does not merge its items.
+// open request, so the queue stays small even if pods change fast. The queue is safe for concurrent use. client-go's
+// workqueue cannot replace this type, because a workqueue has no limit and does not merge its items.
 type requestQueue struct {
 	// wake signals that a request might be ready. The channel has capacity 1. If the channel is full, senders drop the
 	// signal.
@@ -44,8 +45,8 @@ func newRequestQueue() *requestQueue {
 	return &requestQueue{wake: make(chan struct{}, 1), byUID: map[string]*openRequest{}}
 }
 
-// add adds a request, or merges the request into the open request about the pod. If too many requests are open, add
-// drops the request and returns false.
+// add adds a request, or merges the request into the open request about the pod. If the pod has no open request, and
+// maxPending requests are already open, add drops the request and returns false.
 func (p *requestQueue) add(request timeline.RuntimeRequest, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,8 +64,9 @@ func (p *requestQueue) add(request timeline.RuntimeRequest, now time.Time) bool 
 	return true
 }
 
-// waitForReady waits for a request that is ready, and removes this request from the queue. The caller must call the
-// method "finish" or "retryOrGiveUp" for the request. When ctx ends, the result is nil.
+// waitForReady waits until a request is ready. waitForReady then removes this request from the queue and returns it. A
+// request is ready if it is not waiting for a retry. The caller must call the method "finish" or "retryOrGiveUp" for
+// the request. If ctx ends, the result is nil.
 func (p *requestQueue) waitForReady(ctx context.Context, now func() time.Time) (*openRequest, timeline.RuntimeRequest) {
 	for ctx.Err() == nil {
 		open, request, wait := p.takeReady(now())
@@ -80,8 +82,8 @@ func (p *requestQueue) waitForReady(ctx context.Context, now func() time.Time) (
 	return nil, timeline.RuntimeRequest{}
 }
 
-// takeReady removes the first request that is ready. If no request is ready, takeReady returns the time until the
-// earliest request in the queue is ready, but at most one hour.
+// takeReady removes the first ready request from the queue and returns it. If no request is ready, takeReady returns
+// the time until the next request is ready. This time is at most one hour.
 func (p *requestQueue) takeReady(
 	now time.Time,
 ) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
@@ -149,8 +151,8 @@ func (p *requestQueue) wakeWorker() {
 }
 
 // merge combines a request with an earlier request about the same pod. In the result, no list contains a reference
-// twice, and the references of the earlier request come first. Each list contains at most maxImages references. If
-// Images has fewer than maxImages references, every reference in Layers is also in Images.
+// twice, and the references of the earlier request come first. Each list contains at most maxImages references. Images
+// also contains every reference in Layers, unless Images has reached this limit.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Runs = request.Runs || earlier.Runs

@@ -19,8 +19,8 @@ import (
 type responder struct {
 	client   *client
 	stores   *storeSet
-	stamps   *lru.Cache // timestamps of ready sandboxes (sandboxStamps or timeline.Sandbox), by sandbox ID
-	statuses *lru.Cache // *runStatus of running and exited containers, by container ID
+	stamps   *lru.Cache // timestamps of ready sandboxes by sandbox ID; the values are sandboxStamps or timeline.Sandbox
+	statuses *lru.Cache // status of running and exited containers by container ID; the values are *runStatus
 	catalog  catalog
 
 	sandboxImage sandboxImage
@@ -43,8 +43,8 @@ func runInParallel(ctx context.Context, queries ...func(context.Context) error) 
 	return group.Wait()
 }
 
-// respond runs all queries of one request. If a query fails, the whole request fails. A partial response would look as
-// if the pod had lost a sandbox or container.
+// respond runs all queries of one request. If a query fails, the whole request fails, because a partial response would
+// look as if the pod had lost a sandbox or container. Optional parts are an exception: see onlyIfBroken.
 func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, QueriedAt: a.now()}
 	var listed listing
@@ -62,7 +62,8 @@ func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest
 	if err := runInParallel(ctx, queries...); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
-	// If a container was created during the queries, its image might have arrived after the query about the image.
+	// If a container was created during the queries, its image might have arrived after the query about the image. In
+	// this case, query the absent images again.
 	if createdSince(listed.containers, seen.QueriedAt) {
 		for i, ref := range request.Images {
 			if images[i] == nil || images[i].Present {
@@ -110,8 +111,8 @@ type listing struct {
 	containers []*runtimeapi.Container
 }
 
-// listPod lists the sandboxes and containers of a pod. Without sandboxes, the runtime has no containers either, because
-// the kubelet removes containers before their sandbox (kuberuntime_gc.go).
+// listPod lists the sandboxes and containers of a pod. A pod without sandboxes has no containers, because the kubelet
+// removes containers before their sandbox (kuberuntime_gc.go).
 func (a *responder) listPod(ctx context.Context, request timeline.RuntimeRequest) (found listing, err error) {
 	sandboxes := func(ctx context.Context) (err error) {
 		found.sandboxes, err = a.client.listSandboxes(ctx, request.RuntimeUID)
@@ -137,8 +138,8 @@ func (a *responder) addWithTimes(ctx context.Context, listed listing, seen *time
 	seen.Sandboxes = make([]timeline.Sandbox, len(listed.sandboxes))
 	seen.Containers = make([]timeline.ContainerRun, len(listed.containers))
 	queries := []func(context.Context) error{func(ctx context.Context) error {
-		// Queries about several sandboxes run in sequence, because the result for one sandbox can make a query for the
-		// next sandbox unnecessary.
+		// Query the sandboxes one after another. The result for one sandbox can make a query about the next sandbox
+		// unnecessary.
 		for i, sandbox := range listed.sandboxes {
 			seen.Sandboxes[i] = convertSandbox(sandbox)
 			createdAt, firstContainerAt := fromNanos(sandbox.GetCreatedAt()),
@@ -159,9 +160,9 @@ func (a *responder) addWithTimes(ctx context.Context, listed listing, seen *time
 	return runInParallel(ctx, queries...)
 }
 
-// containerStatus returns the status of a container, or nil if the runtime has removed the container. The start time of
-// a running container and the exit of an exited container never change, so containerStatus queries these facts only
-// once. The argument "listed" contains the current state of the container.
+// containerStatus returns the status of a container. If the runtime has removed the container, the result is nil. The
+// start time of a running container never changes. The exit of an exited container never changes either. Therefore,
+// containerStatus queries these facts only once. The argument "listed" contains the current state of the container.
 func (a *responder) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runStatus, error) {
@@ -185,8 +186,8 @@ func (a *responder) containerStatus(
 	return run, nil
 }
 
-// onlyIfBroken returns err if the runtime did not respond, and returns nil for every other error. If the result is nil,
-// the response omits an optional part, and the agent does not retry the request.
+// onlyIfBroken returns err if the runtime did not respond. For every other error, onlyIfBroken returns nil. In this
+// case, the caller omits an optional part of the response, and the agent does not retry the request.
 func onlyIfBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
@@ -196,8 +197,8 @@ func onlyIfBroken(err error) error {
 }
 
 // imageWithTimes makes two queries in parallel: one for the status of an image, and one for the image in containerd's
-// store. The result is nil if the runtime responds with an error other than NotFound, for example because the reference
-// is invalid.
+// store. If the runtime responds with an error other than NotFound, the result is nil. For example, the reference is
+// invalid.
 func (a *responder) imageWithTimes(ctx context.Context, ref string) (*timeline.Image, error) {
 	var image *timeline.Image
 	var stored *imagesapi.Image
@@ -211,7 +212,7 @@ func (a *responder) imageWithTimes(ctx context.Context, ref string) (*timeline.I
 	if err != nil || image == nil || !image.Present {
 		return image, err
 	}
-	if stored == nil { // a pull might have ended between the responses to the two queries
+	if stored == nil { // the image might have arrived after the response of the store
 		if stored, err = a.storedImage(ctx, ref); err != nil {
 			return nil, err
 		}
@@ -226,7 +227,7 @@ func (a *responder) imageStatus(ctx context.Context, ref string) (*timeline.Imag
 	response, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {
 	case codes.OK:
-	case codes.NotFound: // some runtimes deviate from CRI and return this code
+	case codes.NotFound: // some runtimes return this code for an absent image, although CRI does not permit it
 		response = nil
 	default:
 		return nil, onlyIfBroken(err)

@@ -13,12 +13,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule permits only the requests that the agent sends to a method. The runtime proxy applies the same rules. Without
-// rules in the proxy, an attacker who controls the agent could set the field "verbose" to read the environment of
-// containers, or could read files in the images of other tenants.
+// rule decides which requests to one gRPC method are permitted. It permits only the requests that the agent sends. The
+// runtime proxy applies the same rules, because an attacker might control the agent. Without rules in the proxy, this
+// attacker could set the field "verbose" to read the environment of containers. The attacker could also read files in
+// the images of other tenants.
 type rule struct {
 	request  proto.Message
-	fields   []string                   // fields that a request can set; nested fields include their path
+	fields   []string                   // fields that a request can set; a nested field has its full path
 	check    func(proto.Message) error  // checks the values of the fields; nil permits any value
 	response func(encoded []byte) error // checks the first message of the response; nil permits any message
 }
@@ -37,8 +38,8 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// unexpectedField returns the name of a field that the request sets without permission. The argument "fields" lists the
-// permitted fields. If the request sets only permitted fields, the result is empty.
+// unexpectedField returns the name of a field that the request sets, but that is not permitted. The argument "fields"
+// lists the permitted fields. If the request sets only permitted fields, the result is empty.
 func unexpectedField(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())
@@ -62,8 +63,8 @@ func containersOfOnePod(m proto.Message) error {
 	return selectsOnePod(m.(*runtimeapi.ListContainersRequest).GetFilter().GetLabelSelector())
 }
 
-// selectsOnePod requires a selector that contains only the label with the UID of one pod. The response to a request
-// without the UID would contain the annotations of all pods.
+// selectsOnePod permits only a selector with exactly one label: the label with the UID of a pod. If a request did not
+// contain a UID, the response would contain the annotations of all pods.
 func selectsOnePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
 		return fmt.Errorf("the field filter.label_selector must contain only the label %s with the UID of a pod",
@@ -89,8 +90,8 @@ func checkFilters(filters, want []string) error {
 	return nil
 }
 
-// limitedBlobSize permits only requests that limit the size of the response, because a layer can be several gigabytes
-// large.
+// limitedBlobSize permits only requests that limit the size of the response. Without a limit, a response could contain
+// a layer of several gigabytes.
 func limitedBlobSize(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
 		return fmt.Errorf("the field \"size\" must be 1 to %d", maxBlob+1)

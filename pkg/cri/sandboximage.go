@@ -11,19 +11,20 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// pinnedFilter selects the images that containerd's CRI plugin protects from removal: the sandbox (pause) image,
-// and images that an administrator pinned (containerd 1.7 and later, internal/cri/labels).
+// pinnedFilter selects the pinned images: the sandbox (pause) image, and the images that an administrator pinned.
+// containerd's CRI plugin protects pinned images from removal (containerd 1.7 and later, internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
-// The time from the request for a sandbox to the creation of its container is usually shorter than shortStart, unless
-// the runtime pulls the sandbox image. If this time is shorter than shortStart, and the agent knows that the sandbox
-// image was on the node before the request, the agent does not query the runtime's images.
+// The time from the request for a sandbox to the creation of its container is usually shorter than shortStart. If the
+// runtime pulls the sandbox image, the time can be longer. The agent does not query the runtime's images if two
+// conditions are true: this time is shorter than shortStart, and the agent knows that the sandbox image was on the node
+// before the request.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
 type sandboxImage struct {
 	mu       sync.Mutex
-	pulledAt time.Time // end of the latest pull that began while the image was absent; zero if unknown
+	pulledAt time.Time // latest time when a sandbox image arrived on the node; zero if unknown
 }
 
 func (s *sandboxImage) pulled(at time.Time) {
@@ -32,17 +33,17 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore reports whether the sandbox image was already on the node before an instant. The sandbox image stays on
-// the node, because only an administrator removes a pinned image.
+// pulledBefore returns true if the agent knows that the sandbox image was on the node before the given time. The
+// sandbox image stays on the node, because only an administrator removes a pinned image.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.pulledAt.IsZero() && s.pulledAt.Before(at)
 }
 
-// stampSandboxImage determines whether containerd pulled the sandbox image during the creation of the sandbox.
-// containerd pulls an absent image after the network setup and before it creates the sandbox container (2.1 and
-// later: internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
+// stampSandboxImage determines whether containerd pulled the sandbox image during the creation of the sandbox. If the
+// image is absent, containerd pulls it after the network setup, and then creates the sandbox container (2.1 and later:
+// internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
 func (a *responder) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
 	if stamps.begunAt.IsZero() || createdAt.IsZero() || !a.stores.images.isEnabled() {
 		return nil
@@ -57,7 +58,7 @@ func (a *responder) stampSandboxImage(ctx context.Context, stamps *sandboxStamps
 	}
 	candidates := sandboxImages(pinned)
 	if len(candidates) == 0 {
-		return nil // the name is unknown, or the image was removed in the meantime
+		return nil // for example, the sandbox image was removed in the meantime
 	}
 	stamps.imageKnown = true
 	latest := candidates[len(candidates)-1]
@@ -73,8 +74,8 @@ func (a *responder) stampSandboxImage(ctx context.Context, stamps *sandboxStamps
 	return nil
 }
 
-// stampResolved sets the time when the manifest of the sandbox image arrived, if the manifest arrived during the
-// creation of the sandbox.
+// stampResolved sets the time when the manifest of the sandbox image arrived. If the manifest did not arrive during the
+// creation of the sandbox, stampResolved sets nothing.
 func (a *responder) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
@@ -90,8 +91,8 @@ func (a *responder) stampResolved(ctx context.Context, stamps *sandboxStamps, bl
 	return nil
 }
 
-// isPause reports whether an image has a name that distributions give to their sandbox image, such as pause,
-// mirrored-pause or pause-amd64.
+// isPause reports whether an image has a pause name. A pause name is a name that a distribution uses for its sandbox
+// image, such as pause, mirrored-pause or pause-amd64.
 func isPause(name string) bool {
 	repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	repository, _, _ = strings.Cut(repository, ":")
@@ -100,9 +101,9 @@ func isPause(name string) bool {
 }
 
 // sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some pinned
-// images have a pause name, sandboxImages returns only these images. If no pinned image has a pause name, sandboxImages
-// returns all pinned images. Several pinned images are common: an upgrade keeps the previous version's image, and one
-// image has up to three names.
+// images have a pause name (isPause), sandboxImages returns only these images. If no pinned image has a pause name,
+// sandboxImages returns all pinned images. In both cases, it omits images whose arrival time is unknown. Several pinned
+// images are common. For example, an upgrade keeps the previous version's image, and one image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

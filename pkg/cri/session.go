@@ -31,13 +31,13 @@ type session struct {
 	client    *client
 	responder *responder
 	runtime   string     // name and version, for messages
-	limits    string     // what the runtime cannot report, or empty
-	broken    chan error // capacity 1; isLost drops further errors, because only the first error counts
-	// arrivedBlobs holds the blobs that were complete at the previous query for downloads. arrivedBlobs needs no lock,
-	// because sharedDownloads runs only one query at a time.
+	limits    string     // text that lists what the runtime cannot report; can be empty
+	broken    chan error // the error that broke the connection; capacity 1, so isLost drops all later errors
+	// arrivedBlobs contains the blobs that were complete at the previous query for downloads, and their arrival times.
+	// arrivedBlobs needs no lock, because sharedDownloads runs only one query at a time.
 	arrivedBlobs map[digest.Digest]time.Time
-	// receivedBefore holds the received bytes of each image that was being pulled at the previous query for downloads.
-	// Like arrivedBlobs, receivedBefore needs no lock.
+	// receivedBefore contains, for each image, the bytes that arrived before the previous query for downloads. It
+	// covers only images whose download was in progress. Like arrivedBlobs, receivedBefore needs no lock.
 	receivedBefore map[digest.Digest]*receivedBytes
 }
 
@@ -116,7 +116,7 @@ func (s *session) requestVersion(ctx context.Context) error {
 	return nil
 }
 
-// respondAll is the loop of one worker.
+// respondAll is one worker: it responds to requests until ctx ends.
 func (s *session) respondAll(ctx context.Context) {
 	for {
 		open, request := s.source.pending.waitForReady(ctx, s.source.config.Now)
@@ -147,7 +147,7 @@ func (s *session) respond(ctx context.Context, open *openRequest, request timeli
 	}
 }
 
-// isLost reports whether the error means that the connection broke. If the connection broke, isLost ends the session.
+// isLost reports whether the error means that the connection broke. If so, isLost also ends the session.
 func (s *session) isLost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -25,26 +25,26 @@ const (
 	maxStatuses    = 4096 // cached container statuses; the agent queries a status again if the cache dropped it
 )
 
-// connectRetries is the back-off between connection attempts, and between attempts of one request. The back-off limits
-// two values: the load while the runtime is absent, and the delay until the agent detects that the runtime is back.
+// connectRetries is the back-off between connection attempts, and between attempts of one request. While the runtime is
+// absent, the back-off limits the load. Max limits the delay until the agent detects that the runtime is back.
 var connectRetries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
 	// Observe receives RuntimeSeen from several workers, and RuntimeSilent from the goroutine in Run. While Observe
-	// blocks, its caller sends no queries. Observe must return when the context ends.
+	// blocks, the goroutine that called Observe sends no queries. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
-	// Report receives the status of the runtime: whether the Source can query it, and a text for people. Report must
-	// not block, and must be safe for concurrent use.
+	// Report receives the status of the runtime. The argument "up" is true if the Source can query the runtime. The
+	// argument "detail" is a text for people. Report must not block, and must be safe for concurrent use.
 	Report func(up bool, detail string)
 	Logger *zap.Logger
 	Now    func() time.Time
-	// Registerer registers the metrics of requests and stores, podlapse_runtime_…. If Registerer is nil, New
+	// Registerer registers the metrics podlapse_runtime_… about requests and stores. If Registerer is nil, New
 	// registers no metrics.
 	Registerer prometheus.Registerer
 
-	Sockets []string      // sockets that the agent tries for `auto`, in this order; if nil, the default sockets
+	Sockets []string      // for the endpoint `auto`: sockets to try, in this order; if nil, the default sockets
 	Timeout time.Duration // timeout of one call; 2 s if zero
 }
 
@@ -60,7 +60,7 @@ type Source struct {
 	silence  silenceDetector         // used only by the goroutine in Run
 	progress *sharedDownloads
 	logged   string      // runtime in the latest log message about missing stores; used only by the goroutine in Run
-	full     atomic.Bool // the source dropped the latest request, because too many requests were open
+	full     atomic.Bool // true if the source dropped the latest request because too many requests were open
 	metrics  metrics
 }
 
@@ -83,11 +83,13 @@ func New(config Config) *Source {
 	return s
 }
 
-// Request requests the runtime's facts about one pod: the source passes the response to Config.Observe as a
-// RuntimeSeen. Request does not block. Any goroutine can call Request, even before Run starts. The source merges open
-// requests about one pod into one request with the images of all these requests. If 1024 pods have open requests, the
-// source drops and counts requests about other pods. If the runtime keeps failing, the source gives up on a request
-// 30 s after the latest call of Request. A caller that still needs the response must call Request again.
+// Request asks the runtime for facts about one pod. When the runtime responds, the source passes the response to
+// Config.Observe as a RuntimeSeen. Request does not block. Any goroutine can call Request, even before Run starts.
+//
+// The source merges all open requests about one pod into one request. The merged request contains the images of all
+// these requests. If 1024 pods have open requests, the source drops requests about other pods. A metric counts the
+// dropped requests. If the runtime keeps failing, the source gives up on a request 30 s after the latest call of
+// Request about this pod. A caller that still needs the response must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
@@ -101,8 +103,9 @@ func (s *Source) Request(request timeline.RuntimeRequest) {
 	}
 }
 
-// Watch starts or stops the detection of silences: times in which the runtime does not respond. To detect silences, the
-// source requests the runtime's version once a second. Watch does not block. Callers must not call Watch concurrently.
+// Watch starts or stops the detection of silences. A silence is a time during which the runtime does not respond. To
+// detect silences, the source requests the runtime's version once a second. Watch does not block. Callers must not call
+// Watch concurrently.
 func (s *Source) Watch(on bool) {
 	select {
 	case <-s.watch: // drop the older value
@@ -183,8 +186,8 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	return session, nil
 }
 
-// logCoarse logs which of containerd's stores the runtime does not provide, and the effects. logCoarse does not repeat
-// the message when the source connects to the same runtime again.
+// logCoarse logs which of containerd's stores the runtime does not provide, and how timelines become less precise. If
+// the source connects to the same runtime again, logCoarse does not repeat the message.
 func (s *Source) logCoarse(session *session) {
 	missing, costs := session.responder.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {
@@ -195,8 +198,8 @@ func (s *Source) logCoarse(session *session) {
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores returns, for each of containerd's own stores, whether the runtime provides the store. Stores returns nil if
-// there is no connection. Any goroutine can call Stores.
+// Stores returns a map with the names of containerd's own stores. The value is true if the runtime provides the store.
+// If there is no connection, Stores returns nil. Any goroutine can call Stores.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // maxBusy is the maximum number of remembered intervals. If the number of intervals exceeds maxBusy, busyTime forgets
-// the oldest interval, because a new pull rarely overlaps the oldest interval.
+// the oldest interval. A new pull rarely overlaps the oldest interval.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.
@@ -17,7 +17,7 @@ type busyTime struct {
 
 type stretch struct{ from, until time.Time }
 
-// addInterval adds an interval and returns the part of the interval that was not counted before.
+// addInterval adds an interval and returns the busy time that was not counted before.
 func (b *busyTime) addInterval(from, until time.Time) (fresh time.Duration) {
 	if from.Before(b.forgotten) {
 		from = b.forgotten

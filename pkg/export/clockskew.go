@@ -12,8 +12,8 @@ type clockSkew struct {
 	desc *prometheus.Desc
 }
 
-// NewClockSkew creates the collector of podlapse_clock_skew_seconds. There is no sample while the skew is
-// unknown.
+// NewClockSkew creates the collector of podlapse_clock_skew_seconds. While the skew is unknown, the metric has no
+// samples.
 func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 	return &clockSkew{
 		skew: skew,

@@ -10,8 +10,8 @@ const (
 	maxKind = 63
 )
 
-// labelValue returns the text as a label value: valid UTF-8 of at most the given number of bytes. One invalid value
-// would remove all series of the metric from the scrape.
+// labelValue converts a text to a label value. The result is valid UTF-8 and has at most "limit" bytes. client_golang
+// panics if a label value is not valid UTF-8.
 func labelValue(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }

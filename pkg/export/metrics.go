@@ -9,7 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Metrics counts settled start-ups. Metrics is not safe for concurrent use. Only reconcile's goroutine calls Metrics.
+// Metrics counts settled start-ups. Metrics is not safe for concurrent use. Only the goroutine of package reconcile
+// calls the methods of Metrics.
 type Metrics struct {
 	startup    prometheus.Histogram
 	sli        prometheus.Histogram

@@ -18,8 +18,9 @@ type podSeries struct {
 	dropped prometheus.Counter
 }
 
-// NewPodSeries creates the collector of three metrics: the start-up duration of each pod, the phase age of each
-// starting pod, and the number of series that scrapes omit because of the limit.
+// NewPodSeries creates the collector of three metrics: the start-up duration of each pod, the time since each starting
+// pod entered its current phase, and the number of omitted series. If there are more than maxPods pods, a scrape omits
+// the series of the remaining pods.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullMetrics counts the pulls for ephemeral containers, and the pulls of all settled start-ups, including failed
-// start-ups.
+// pullMetrics counts the pulls of all settled start-ups, including failed start-ups. pullMetrics also counts the pulls
+// for ephemeral containers.
 type pullMetrics struct {
 	ended       *prometheus.CounterVec
 	pull, queue *prometheus.HistogramVec
@@ -129,8 +129,9 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 }
 
-// registryLabel returns a registry's label value. When a registry loses its label value, registryLabel deletes the
-// registry's series. If the registry later gets a label value again, its new series begin at zero.
+// registryLabel returns the label value for the registry of a pull. If a registry loses its own label value because of
+// this pull, registryLabel deletes the series of that registry. If that registry later gets its own label value again,
+// its new series begin at zero.
 func (m *pullMetrics) registryLabel(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {

@@ -9,13 +9,14 @@ import (
 // sliDuration returns the start-up duration as Kubernetes' service level indicator defines it (kubernetes/community,
 // sig-scalability/slos/pod_startup_latency.md). The duration is the time from the creation of the pod until all its
 // main containers and sidecars have started. Image pulls and the runs of init containers do not count. If the duration
-// is unknown, the second result is false. Possible reasons for an unknown duration: a main container or sidecar has not
-// started, the phases of a span (timeline.Span) are unknown, or a span can contain both excluded phases and counted
-// phases.
+// is unknown, the second result is false. For example, the duration is unknown in these cases:
+//   - A main container or sidecar has not started.
+//   - The phases of a span (timeline.Span) are unknown.
+//   - A span can contain both phases that count and phases that do not count.
 //
 // The duration ends when the last main container or sidecar has started for the first time. If a container crashes
 // after its first start, or if the pod loses its sandbox, the duration does not change. If an init container crashes,
-// its back-off counts, but its runs do not count.
+// the time of its back-off counts, but the time of its runs does not count.
 func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	end, known := lastFirstStart(t.Containers)
 	if !known || end.Before(t.CreatedAt) {

@@ -44,7 +44,8 @@ func (c *startingPods) Collect(metrics chan<- prometheus.Metric) {
 	for _, phase := range timeline.Phases() {
 		r := in[phase]
 		if r.Pods == 0 && phase.IsGroup() && phase != timeline.PhaseUnattributed {
-			continue // a group phase without pods gets no series, because most nodes never need this series
+			// A group phase (Phase.IsGroup) without pods gets no series, because most nodes never need this series.
+			continue
 		}
 		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
 		if r.Pods > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxWorkloads is the maximum number of workloads with their own series. One workload has at most two series, plus one
-// series for each cause of its start-ups.
+// series for each value of the label "cause".
 const MaxWorkloads = 50
 
 // freeAfter is the time after which an idle workload can lose its series to make room for another workload.
@@ -18,10 +18,10 @@ const freeAfter = time.Hour
 // otherWorkloads is the label value of all workloads without their own series.
 const otherWorkloads = "other"
 
-// WorkloadSeries counts the settled start-ups of each workload. The first workloads get their own series. To make
-// room for a later workload, WorkloadSeries deletes the series of a workload that has had no start-up for an hour. If
-// every workload with its own series has had a start-up in the past hour, a later workload counts as the workload
-// "other". WorkloadSeries is not safe for concurrent use.
+// WorkloadSeries counts the settled start-ups of each workload. New workloads get their own series until the limit is
+// reached. To make room for a later workload, WorkloadSeries then deletes the series of a workload that has had no
+// start-up for an hour. If there is no such workload, the later workload counts as the workload "other". WorkloadSeries
+// is not safe for concurrent use.
 type WorkloadSeries struct {
 	limit    int
 	latest   map[workload]time.Time // time of the latest start-up of each workload with its own series
@@ -75,9 +75,9 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 	}
 }
 
-// labelsOf returns the labels of the pod's workload. All pods of a namespace that have no owner are one workload, with
-// the kind Pod and without a name. If each pod without an owner were a workload, many such pods would leave no series
-// for other workloads.
+// labelsOf returns the labels of the pod's workload. All pods without an owner in one namespace count as one workload,
+// which has the kind Pod and no name. If each of these pods were a workload of its own, many such pods would leave no
+// series for other workloads.
 func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	w := workload{labelValue(t.Namespace, maxName), labelValue(t.Owner.Kind, maxKind),
 		labelValue(t.Owner.Name, maxName)}
@@ -88,14 +88,14 @@ func (s *WorkloadSeries) labelsOf(t timeline.Timeline) workload {
 	if !named && len(s.latest) >= s.limit && !s.dropIdle(t.SettledAt) {
 		return workload{name: otherWorkloads}
 	}
-	if !named || t.SettledAt.After(latest) { // start-ups from before the agent's start can come in any order
+	if !named || t.SettledAt.After(latest) { // start-ups from before the agent's start can arrive in any order
 		s.latest[w] = t.SettledAt
 	}
 	return w
 }
 
 // dropIdle deletes the series of the workload that has been idle for the longest time. If no workload has been idle for
-// freeAfter, dropIdle returns false.
+// at least freeAfter, dropIdle deletes nothing and returns false.
 func (s *WorkloadSeries) dropIdle(now time.Time) bool {
 	var idle workload
 	since := now

@@ -25,19 +25,19 @@ const (
 	FailureNoMatchingPlatform Failure = "no_matching_platform"
 	FailureInvalidReference   Failure = "invalid_reference"
 	FailureSignature          Failure = "signature"
-	// FailureCancelled means that the node cancelled the pull or never started it. Either the runtime stopped or was
-	// not running, or the kubelet reached its own limit.
+	// FailureCancelled means that the node cancelled the pull or never started it. For example, the runtime stopped,
+	// the runtime was not running, or the kubelet reached its own limit for pulls.
 	FailureCancelled Failure = "cancelled"
 	// FailureRegistryError means that the registry responded with an internal error, or closed the connection.
 	FailureRegistryError Failure = "registry_error"
 	FailureOther         Failure = "other"
 
-	// FailureUnconfirmed is the reason that Counted returns if only Events report the failure.
+	// FailureUnconfirmed means that only Events report the failure. The method Counted returns this value.
 	FailureUnconfirmed Failure = "unconfirmed"
 )
 
-// Counted returns the reason under which metrics and the API's list of registries count a failed pull. Tenants can
-// create Events, so Events alone do not prove that a registry failed.
+// Counted returns the reason of a failed pull for metrics and for the API's list of registries. Tenants can create
+// Events, so Events alone do not prove that a registry failed.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -45,18 +45,22 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 	return cmp.Or(f, FailureOther)
 }
 
-// failureTable lists, in lower case, the words that identify a failure. The first matching row wins, so specific
-// reasons come before general reasons. An ellipsis matches any text. The words come from containerd 1.6 to 2.4
-// (core/remotes/docker, core/images), CRI-O (containers/image), the Go packages net, crypto/tls and net/http, the codes
-// of the distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection to
-// the runtime (gRPC over a Unix socket) come first, because they resemble the errors of a registry that closes the
-// connection.
+// failureTable lists the words that identify a failure, in lower case. The first matching row wins, so specific
+// reasons come before general reasons. An ellipsis (…) matches any text. The words come from these sources:
+//   - containerd 1.6 to 2.4 (core/remotes/docker, core/images) and CRI-O (containers/image)
+//   - the Go packages net, crypto/tls and net/http
+//   - the error codes of the OCI distribution specification
+//   - the kubelet (pkg/kubelet/images)
 //
-// The words "context canceled" stand for two different failures. If the runtime responds that a pull was canceled, the
-// failure is FailureTimeout: containerd and CRI-O cancel a pull that makes no progress (image_pull_progress_timeout).
-// The response of the runtime cannot mean another cancellation: if the kubelet has stopped waiting, or if the runtime
-// is stopping, the kubelet does not receive the response. If the kubelet cancels a pull, the failure is
-// FailureCancelled, and the error contains only the cancellation (gRPC, status.FromContextError).
+// The errors of the kubelet's own connection to the runtime (gRPC over a Unix socket) come first. These errors resemble
+// the errors of a registry that closes the connection.
+//
+// The words "context canceled" can mean two different failures:
+//   - The runtime responds that a pull was canceled. The failure is FailureTimeout, because containerd and CRI-O cancel
+//     a pull that makes no progress (image_pull_progress_timeout). The response cannot mean another cancellation. If
+//     the kubelet has stopped waiting, or if the runtime is stopping, the kubelet does not receive the response.
+//   - The kubelet cancels a pull. The failure is FailureCancelled. The error contains only the cancellation (gRPC,
+//     status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string
@@ -64,7 +68,7 @@ var failureTable = []struct {
 	{FailureCancelled, []string{"error reading from server", "connection error: desc = ", "transport is closing",
 		"closing transport due to",
 		"dial unix ", "read unix ", "write unix ", "server is not initialized yet",
-		"pull qps exceeded"}}, // the kubelet's registryPullQPS; the kubelet did not contact the registry
+		"pull qps exceeded"}}, // the kubelet's limit registryPullQPS; the kubelet did not contact the registry
 	{FailureNoSpace, []string{"no space left on device", "disk quota exceeded"}},
 	{FailureSignature, []string{"signaturevalidationfailed", "signature was required", "signature validation failed",
 		"invalid signature", "source image rejected"}},
@@ -99,10 +103,12 @@ var failureTable = []struct {
 		"connection reset by peer", "broken pipe",
 		"server closed", "stream error: stream id", "server sent goaway", "registryunavailable", "failed commit on ref",
 		"unexpected commit digest", "unexpected media type"}},
-	{FailureUnauthorized, []string{"failed to authorize"}}, // if the token server failed, an earlier row matches
+	// If the token server itself failed, an earlier row matches.
+	{FailureUnauthorized, []string{"failed to authorize"}},
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound",
 		"does not exist"}},
-	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
+	// The runtime had begun to download a blob, or was about to begin.
+	{FailureRegistryError, []string{"httpreadseeker"}},
 }
 
 // The regular expression "quoted" matches the quoted parts of an error, for example image references, URLs and media
@@ -112,9 +118,9 @@ var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 // WithoutQuotes returns a text without its quoted parts, because users can choose the quoted text.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// withoutNames returns a text without names, in lower case. withoutNames removes quoted text, references, hosts,
-// addresses, digests, paths and URLs, because containerd also repeats names without quotes. withoutNames keeps a colon
-// after a name.
+// withoutNames returns a text without names, in lower case. It removes quoted text. It also removes references, hosts,
+// addresses, digests, paths and URLs without quotes, because containerd does not quote every name. withoutNames keeps a
+// colon after a name.
 func withoutNames(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {
@@ -129,7 +135,7 @@ func withoutNames(text string) string {
 // slash, a colon, an at sign or a dot counts as a name.
 func isName(word string) bool {
 	switch word {
-	case "i/o", "client.timeout": // words of Go's own messages
+	case "i/o", "client.timeout": // words from Go's error messages
 		return false
 	}
 	return strings.ContainsAny(word, "/:@.")
@@ -148,7 +154,8 @@ func ClassifyFailure(text string) Failure {
 	return FailureOther
 }
 
-// containsWords reports whether the text contains the words in their order.
+// containsWords reports whether the text contains the words. If the words contain an ellipsis (…), the part after the
+// ellipsis must come later in the text than the part before it.
 func containsWords(text, words string) bool {
 	first, then, gap := strings.Cut(words, "…")
 	_, rest, found := strings.Cut(text, first)

@@ -13,26 +13,27 @@ type Kind string
 const (
 	KindOther          Kind = "other"           // another subject, or an unknown message
 	KindPulling        Kind = "pulling"         // the kubelet requested the pull; the pull can still wait in the queue
-	KindPulled         Kind = "pulled"          // the runtime responded that it has the image
+	KindPulled         Kind = "pulled"          // the runtime reported a successful pull
 	KindAlreadyPresent Kind = "already_present" // no pull was needed
-	// KindPullFailed means that the runtime reported a failure, or that the kubelet failed before it sent the
-	// request.
+	// KindPullFailed means that the pull failed. Either the runtime reported a failure, or the kubelet failed before it
+	// asked the runtime to pull.
 	KindPullFailed Kind = "pull_failed"
-	// KindInspectFailed means that the runtime did not report whether it has the image. The kubelet has not
-	// requested a pull.
+	// KindInspectFailed means that the runtime did not tell the kubelet whether the image is on the node. The kubelet
+	// has not requested a pull.
 	KindInspectFailed Kind = "inspect_failed"
 	// KindInvalidName means that the kubelet could not parse the image's name. The kubelet never requests a pull of an
 	// image with an invalid name (EnsureImageExists in pkg/kubelet/images).
 	KindInvalidName Kind = "invalid_name"
 )
 
-// Message holds the facts of one kubelet Event about a pull. A field is zero if the Event does not contain the value.
-// Pull and Waiting have the flags Timed and WaitingTimed, because a known duration can also be zero.
+// Message holds the facts of one kubelet Event about a pull. A field is zero if the Event does not contain the value. A
+// known duration can be zero. So the flag Timed shows whether Pull is known, and WaitingTimed shows whether Waiting is
+// known.
 type Message struct {
 	Kind  Kind
 	Image string // the image reference in the kubelet's message
-	// Combined is true if the Event represents several different Events. The container and the first timestamp of a
-	// combined Event can come from one Event, and the text from another Event.
+	// Combined is true if the Event represents several different Events. In a combined Event, the text can come from a
+	// different Event than the container and the first timestamp.
 	Combined bool
 
 	// AccessChecked is true if the image was already on the node (KindAlreadyPresent) and the kubelet checked whether
@@ -41,7 +42,7 @@ type Message struct {
 	AccessChecked bool
 
 	// Pull is the time that the runtime needed for the pull, measured on the kubelet's monotonic clock. Pull is known
-	// only if Timed is true (kubelet ≥ 1.25).
+	// only if Timed is true. This requires kubelet 1.25 or later.
 	Pull  time.Duration
 	Timed bool
 	// Waiting is the time from the Pulling Event to the runtime's response. Waiting is the sum of the time in the
@@ -54,18 +55,20 @@ type Message struct {
 	// earlier kubelets. Unit is zero if the Event contains no duration.
 	Unit time.Duration
 
-	Failure Failure // reason for the failure, for KindPullFailed
+	Failure Failure // reason for the failure; set only for KindPullFailed
 
-	// SizeBytes is the image's size that the runtime reports (kubelet ≥ 1.30). SizeBytes is 0 if absent.
+	// SizeBytes is the size of the image, as reported by the runtime. SizeBytes is 0 if the Event contains no size.
+	// Kubelet 1.30 and later add the size to the Event.
 	SizeBytes int64
 }
 
-// CombinedPrefix is the prefix that client-go adds to an Event that combines several similar Events
-// (tools/record).
+// CombinedPrefix is at the start of an Event's message if client-go (tools/record) combined several similar Events into
+// this Event.
 const CombinedPrefix = "(combined from similar events): "
 
-// messagePatterns lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each row has
-// the reason, the words before the quoted reference, the first words after the reference, and the kind.
+// messagePatterns lists the messages that ParseMessage recognizes. The messages come from
+// pkg/kubelet/images/image_manager.go of kubelet 1.20 to 1.36. Each row has the reason, the words before the quoted
+// reference, the first words after the reference, and the kind.
 var messagePatterns = []struct {
 	reason, before, after string
 	kind                  Kind
@@ -157,7 +160,8 @@ func (m *Message) readLengths(rest string) {
 	m.Unit = unitOf(pull, waiting)
 }
 
-// maxLength is longer than any pull. Without maxLength, sums of timestamps and durations could overflow.
+// maxLength is longer than any pull. parseLength rejects longer durations, because the sum of a timestamp and a very
+// long duration could overflow.
 const maxLength = 365 * 24 * time.Hour
 
 // parseLength parses a Go duration in the kubelet's format. The kubelet's durations are never negative.
@@ -166,8 +170,8 @@ func parseLength(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0 && d <= maxLength
 }
 
-// unitOf distinguishes kubelets that truncate durations to milliseconds from other kubelets. Without truncation,
-// only one in a million durations is a whole number of milliseconds.
+// unitOf returns 1 ms if both durations are whole milliseconds, because the kubelet probably truncated them. Otherwise,
+// unitOf returns 1 ns. Without truncation, only one in a million durations is a whole number of milliseconds.
 func unitOf(a, b time.Duration) time.Duration {
 	if a%time.Millisecond == 0 && b%time.Millisecond == 0 {
 		return time.Millisecond

@@ -29,10 +29,10 @@ func Outcomes() []Outcome {
 	return []Outcome{OutcomePresent, OutcomeVerified, OutcomeJoined, OutcomeDownloaded, OutcomeFailed, OutcomeUnknown}
 }
 
-// IsPull reports whether an attempt to get an image counts as a pull. The times are the known times of the attempt's
-// milestones: the request, the start and the end of a pull. A zero time means that the time is unknown. If the outcome
-// and all times are unknown, the attempt does not count as a pull, because the image might already have been on the
-// node. All lists and sums of pulls use IsPull.
+// IsPull reports whether an attempt to get an image counts as a pull. The argument "times" contains the times of the
+// pull's request, start and end. A zero time means that the time is unknown. If the outcome and all times are unknown,
+// the attempt does not count as a pull, because the image might already have been on the node. All lists and sums of
+// pulls use IsPull.
 func IsPull(outcome Outcome, times ...time.Time) bool {
 	return outcome != OutcomePresent && (outcome != OutcomeUnknown || slices.ContainsFunc(times, isKnown))
 }

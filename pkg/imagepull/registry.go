@@ -6,16 +6,16 @@ import (
 	"github.com/distribution/reference"
 )
 
-// UnknownRegistry is the registry of an invalid reference. UnknownImage stands for the image of a pull attempt if the
-// container's image changed and no evidence shows which image the attempt concerned.
+// UnknownRegistry is the registry of an invalid reference. UnknownImage replaces the image of a pull attempt if the
+// agent does not know which image the kubelet tried to pull. This can happen if the container's image changed.
 const (
 	UnknownRegistry = "unknown"
 	UnknownImage    = "unknown"
 )
 
-// Registry returns the registry's host in an image reference, with its port if the reference contains one. Registry
-// returns docker.io if the reference contains no host, and UnknownRegistry if it is invalid. Registry ignores mirrors,
-// because only the runtime's configuration names the mirrors.
+// Registry returns the host of the registry in an image reference, and also the port if the reference contains a port.
+// Registry returns docker.io if the reference contains no host, and UnknownRegistry if the reference is invalid.
+// Registry ignores mirrors, because only the runtime's configuration names the mirrors.
 func Registry(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -24,9 +24,9 @@ func Registry(ref string) string {
 	return reference.Domain(named)
 }
 
-// Normalize returns the name under which containerd's CRI plugin stores an image that was requested as ref. The
-// name contains the registry and the tag. If ref contains a digest, the name contains the digest and no tag.
-// Normalize returns an error if ref is not an image reference, for example a bare image ID.
+// Normalize returns the full name of the image reference ref. containerd's CRI plugin stores the image under this name.
+// The name contains the registry and the tag. But if ref contains a digest, the name contains the digest instead of a
+// tag. Normalize returns an error if ref is not an image reference, for example a bare image ID.
 func Normalize(ref string) (string, error) {
 	named, err := reference.ParseDockerRef(ref)
 	if err != nil {

@@ -14,27 +14,27 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxAnnotation, maxAnnotations and maxApplied limit the parts of an object that followers receive. The first two
-// limits are in bytes. The annotations of podlapse and of add-ons take several hundred bytes in total.
+// maxAnnotation, maxAnnotations and maxApplied limit the size of the pod objects that the Follower receives. The first
+// two limits are in bytes. The annotations of podlapse and of add-ons take several hundred bytes in total.
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
 	maxApplied     = 16 // maximum number of entries in managedFields
 )
 
-// maxContainers is the maximum number of containers of a pod, including image volumes. A normal pod has about ten
-// containers. An object of 1.4 MB, which is near etcd's limit, can contain more than 20,000 containers. In memory, each
-// container needs several times its encoded size.
+// maxContainers is the maximum number of containers of a pod. Each image volume counts as a container. A normal pod has
+// about ten containers. An object of 1.4 MB, which is near etcd's limit, can contain more than 20,000 containers. In
+// memory, each container needs several times its encoded size.
 const maxContainers = 256
 
 // arrival holds the parts of a pod object that the agent keeps. The agent creates an arrival immediately after it has
 // decoded an object. Without the type arrival, the agent would hold all objects of a list in memory: several hundred
-// objects of up to 1.4 MB each. arrival is a runtime.Object, because the reflector requires this type.
+// objects of up to 1.4 MB each. arrival implements runtime.Object, because the reflector requires this interface.
 type arrival struct {
 	*corev1.Pod // only the parts that slimCopy copies
 	converted   timeline.Pod
-	keep        func() // makes the Keeper keep the packed object
-	packing     error  // error if the Keeper cannot keep the object
+	keep        func() // stores the packed object in the Keeper
+	packing     error  // error from Keeper.Pack
 	containers  int
 }
 
@@ -69,7 +69,8 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 }
 
 // Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector collects
-// these events. The function that Transformer returns makes the reflector collect arrivals instead of whole objects.
+// the objects of these events. Before the reflector stores an object, it calls the function that Transformer returns.
+// This function converts the object to an arrival, so the reflector does not collect whole objects.
 func (s *podStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }
@@ -85,8 +86,9 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slimCopy copies only the parts of a pod that the interface Follower promises. For example, the copy of a container
-// status contains only the container's name, its restart count, and the reason and exit code of its last termination.
+// slimCopy copies only the parts of a pod that the comment of the interface Follower lists. For example, the copy of a
+// container status contains only the container's name, its restart count, and the reason and exit code of its last
+// termination.
 func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -131,7 +133,7 @@ func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	return copied
 }
 
-// slimStatuses copies the number of restarts of each container, and the reason for the last restart.
+// slimStatuses copies the restart count of each container, and the reason and exit code of the last termination.
 func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	copied := make([]corev1.ContainerStatus, 0, min(len(statuses), maxContainers))
 	for i := range statuses[:cap(copied)] {
@@ -146,9 +148,8 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// copyWithinLimits copies labels or annotations within two limits in bytes. copyWithinLimits truncates each value that
-// is longer than the argument "each". If an entry would make the copy larger than the argument "all", copyWithinLimits
-// omits the entry.
+// copyWithinLimits copies labels or annotations. copyWithinLimits truncates each value that is longer than "each"
+// bytes. If an entry would make the copy larger than "all" bytes, copyWithinLimits omits the entry.
 func copyWithinLimits(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

@@ -14,15 +14,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// traceParentAnnotation is an annotation with which the creator of a pod can add the start-up to an existing trace. The
-// annotation has the format of the traceparent header (W3C Trace Context).
+// traceParentAnnotation is an annotation that adds the pod's start-up to an existing trace. The creator of the pod can
+// set this annotation. The annotation has the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
-// Limits on the parts of a pod that the agent keeps, in bytes and entries. The agent truncates longer image references,
-// and omits labels and conditions above the limit.
+// Limits on the parts of a pod that the agent keeps. maxConditions is a number of conditions. The other limits are in
+// bytes. The agent truncates longer image references, and omits labels and conditions above the limit.
 const (
 	maxTraceParent = 128  // a traceparent of version 00 has 55 bytes; the agent ignores values above the limit
-	maxReference   = 1024 // image reference; repository, tag and digest together have about 500 bytes
+	maxReference   = 1024 // the longest repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64
 )
@@ -79,15 +79,15 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 func isFromClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
 // isRemote reports whether a volume needs a component other than the kubelet and the container runtime. The kubelet
-// itself provides volumes that contain data of API objects, and volumes that are directories of the node. The runtime
-// provides image volumes.
+// itself provides volumes with data from API objects (such as ConfigMaps), and volumes that are directories on the
+// node. The runtime provides image volumes.
 func isRemote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels encodes labels as one string, because a map needs several times as much memory. convertLabels omits
-// labels that would exceed maxLabels.
+// convertLabels encodes labels as one string, because a map needs several times as much memory. If a label would make
+// the string longer than maxLabels, convertLabels omits the label.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -102,8 +102,8 @@ func convertLabels(labels map[string]string) string {
 	return text.String()
 }
 
-// DeletedAt returns the time of the deletion request, or zero if there was no request. The API server stores the
-// end of the grace period, so DeletedAt subtracts the grace period.
+// DeletedAt returns the time of the deletion request, or zero if there was no request. The pod's deletionTimestamp is
+// the end of the grace period, so DeletedAt subtracts the grace period.
 func DeletedAt(pod *corev1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil {
 		return time.Time{}

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxGrace is the longest accepted grace period in seconds: one year.
+// maxGrace is one year in seconds. addDeletion replaces a longer grace period with maxGrace.
 const maxGrace = 365 * 24 * 3600
 
 // addDeletion adds the details of the pod's deletion, such as its grace period, if the deletion was requested.
@@ -25,8 +25,8 @@ func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 	converted.Disruption = disruptionReason(pod.Status.Conditions)
 }
 
-// disruptionReason returns the reason in the condition DisruptionTarget, or an empty string if the pod does not have
-// this condition. For example, an eviction sets the condition.
+// disruptionReason returns the reason in the condition DisruptionTarget, or an empty string if this condition is not
+// true. For example, an eviction sets this condition to true.
 func disruptionReason(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

@@ -8,14 +8,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Delays is an observer that measures the delay with which the watch delivers changes. The last argument of each method
-// is the time of the delivery. Pods.Run calls the methods one at a time on one goroutine, and never for items of a
-// list. The methods must not block. The methods must not keep or change an object. An object contains only the parts
-// that slimCopy copies.
+// Delays measures the delay between a change of a pod and the delivery of the change by the watch. The last argument of
+// each method is the time of the delivery. Pods.Run calls the methods one at a time on one goroutine. Pods.Run does not
+// call the methods for items of a list. The methods must not block. The methods must not keep or change an object. An
+// object contains only the parts that slimCopy copies.
 type Delays interface {
 	// Added receives a pod that is new to the watch.
 	Added(pod *corev1.Pod, at time.Time)
-	// Changed receives a pod that the agent already knew, with its last known state.
+	// Changed receives a pod that the agent already knew. The argument "known" is the last state that the agent knew
+	// before the watch delivered the pod.
 	Changed(known timeline.Pod, pod *corev1.Pod, at time.Time)
 	// Deleted receives a pod whose object was removed.
 	Deleted(pod *corev1.Pod, at time.Time)

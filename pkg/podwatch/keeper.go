@@ -9,13 +9,13 @@ import (
 // Keeper keeps whole pod objects. Pack and Verified can run at the same time as any other method. The type Pods calls
 // the other methods only on the goroutine of Run, or while Pods holds its lock. The methods must not block.
 type Keeper interface {
-	// Pack converts an object before the type Pods drops most of the object's fields. Pack must not change or keep the
-	// object. The argument "labels" has the format of timeline.Pod.Labels. If the object is newer than the known
-	// object, the type Pods later calls the returned function "keep".
+	// Pack converts a whole object to the form that the Keeper keeps. The type Pods then drops most of the object's
+	// fields. Pack must not change or keep the object. The argument "labels" has the format of timeline.Pod.Labels. If
+	// the object is newer than the known object, the type Pods later calls the returned function "keep".
 	Pack(pod *corev1.Pod, labels string) (keep func(), err error)
 	// Forget receives the UID of a pod whose object was removed.
 	Forget(uid string)
-	// Received is called when the API server has reported all changes up to a version.
+	// Received receives a resource version when the API server has reported all changes up to this version.
 	Received(version string)
 	// Connected receives true after a list and when a watch opens. Connected receives false if the watch fails.
 	Connected(connected bool)

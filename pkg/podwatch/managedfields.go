@@ -12,9 +12,9 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// containsReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler sets a
-// reason if it finds no node for the pod. The kubelet writes PodScheduled without a reason. The name of the field
-// manager does not identify the kubelet: the name can also be k3s or kubelite.
+// containsReason reports whether a set of managed fields contains the field "reason" of the condition PodScheduled. A
+// scheduler sets a reason if it finds no node for the pod. The kubelet writes PodScheduled without a reason.
+// containsReason does not use the name of the field manager, because the kubelet's name can also be k3s or kubelite.
 func containsReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)
 	if !found {
@@ -24,8 +24,9 @@ func containsReason(fields []byte) bool {
 	return bytes.Contains(condition, []byte(`"f:reason"`))
 }
 
-// latestStatusChange returns the latest time at which the writer of status.phase changed a pod's status, or zero if
-// unknown. The API server updates the time of an entry whenever the writer changes a field of the entry.
+// latestStatusChange returns the time when the component that wrote status.phase last changed the pod's status. The
+// result is zero if this time is unknown. The API server updates the time of an entry in managedFields whenever the
+// component changes a field of the entry.
 func latestStatusChange(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]
@@ -40,10 +41,10 @@ func latestStatusChange(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	return at
 }
 
-// unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or zero if
-// no scheduler changed the condition. When a scheduler binds the pod, the API server sets PodScheduled to true without
-// an entry in the managed fields (registry/core/pod/storage). So an entry with the reason of PodScheduled proves that a
-// scheduler had set PodScheduled to false.
+// unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod. If no
+// scheduler changed this condition, the result is zero. When a scheduler binds the pod, the API server sets
+// PodScheduled to true without an entry in the managed fields (registry/core/pod/storage). If an entry contains the
+// reason of PodScheduled, a scheduler had set PodScheduled to false.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]

@@ -21,9 +21,9 @@ const readAnnotation = "kubernetes.io/config.seen"
 
 // staticUID returns the UID that the kubelet and the runtime use for a static pod. If the pod is not the mirror of a
 // static pod, staticUID returns an empty string. Anyone who creates a pod can set the annotation, so staticUID also
-// checks the controller. The kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod,
-// CreateMirrorPod), and NodeRestriction requires this controller. If no Node has the UID in the owner reference, the
-// garbage collector deletes the pod.
+// checks the controller. The controller of a mirror is the Node object. The kubelet sets this controller (kubelet:
+// pkg/kubelet/pod, CreateMirrorPod), and the admission plugin NodeRestriction requires it. If no Node has the UID in
+// the owner reference, the garbage collector deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -45,19 +45,21 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime and the API server use different UIDs for a pod.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of a mirror without the data of the static pod: RuntimeUID equals UID, and ReadAt is zero.
+// ownUID returns a copy of a mirror without the data of the static pod. In the copy, RuntimeUID equals UID, and ReadAt
+// is zero.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
 }
 
-// assignUID decides which pod owns a UID in the runtime, if several pods claim the same UID. Only the owner receives
+// assignUID decides which pod owns a UID in the runtime. Several pods can claim the same UID. Only the owner receives
 // the evidence from the runtime and the kubelet. An ordinary pod takes precedence over any mirror that claims the same
 // UID. Among mirrors with the same name, the latest mirror owns the UID, because the kubelet recreates mirrors. Among
 // mirrors with different names, the mirror that was created first owns the UID. assignUID returns a copy of the pod. If
 // the pod owns the UID in the runtime, the field RuntimeUID of the copy contains this UID. If another pod owns the UID,
-// the field RuntimeUID of the copy contains the pod's UID in the API server. If the pod takes the UID from a mirror
-// with another name, assignUID calls takeFrom for this mirror.
+// the field RuntimeUID of the copy contains the pod's UID in the API server. If a mirror takes the UID from a mirror
+// with another name, assignUID calls takeFrom for the former owner. If an ordinary pod takes the UID from any mirror,
+// assignUID also calls takeFrom for the mirror.
 func (s *podStore) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrorOf[pod.UID], now)
@@ -79,8 +81,8 @@ func (s *podStore) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 }
 
 // takeFrom changes a mirror into an ordinary pod, so that another pod can own the mirror's UID in the runtime. takeFrom
-// also passes the former mirror to Observe. The argument "uid" is the mirror's own UID. If the store does not contain
-// the mirror, takeFrom does nothing.
+// also passes the former mirror to Observe. The argument "uid" is the mirror's UID in the API server. If the store does
+// not contain the mirror, takeFrom does nothing.
 func (s *podStore) takeFrom(uid string, now time.Time) {
 	mirror := s.seen[uid].whole
 	if mirror == nil {
@@ -93,7 +95,8 @@ func (s *podStore) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes the entry in mirrorOf that makes a mirror the owner of a UID in the runtime.
+// releaseUID removes the mirror's entry from the map mirrorOf. After this, the mirror does not own a UID in the
+// runtime.
 func (s *podStore) releaseUID(uid string) {
 	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrorOf[pod.RuntimeUID] == uid {
 		delete(s.mirrorOf, pod.RuntimeUID)

@@ -22,19 +22,21 @@ const podTemplateHash = "pod-template-hash"
 const controllerRevisionHash = "controller-revision-hash"
 
 // The name of a CronJob's Job ends with the scheduled time of the Job. maxJobAge is the maximum time from this
-// scheduled time to the creation of the Job's pod. Because of this limit, OwnerOf mistakes few other numbers at the end
-// of a name for a scheduled time. A Job can create a pod long after the scheduled time, for example because an earlier
-// pod failed. If a Job creates a pod after maxJobAge, OwnerOf returns the Job instead of the CronJob.
+// scheduled time to the creation of the Job's pod. The names of other Jobs can also end with a number. Because of
+// maxJobAge, OwnerOf rarely mistakes such a number for a scheduled time. A Job can create a pod long after the
+// scheduled time, for example because an earlier pod failed. If the pod was created maxJobAge or more after the
+// scheduled time, OwnerOf returns the Job instead of the CronJob.
 const maxJobAge = 24 * time.Hour
 
 // maxCronJobName is the maximum length of a CronJob's name. The API server refuses longer names.
 const maxCronJobName = 52
 
-// OwnerOf returns a pod's controller. For a pod of a ReplicaSet, OwnerOf returns the Deployment if the label
-// pod-template-hash proves this owner. For a pod of a Job, OwnerOf returns the CronJob if the Job's name contains a
-// scheduled time. OwnerOf uses names because the agent does not read ReplicaSets and Jobs. A scheduled time in a Job's
-// name does not prove that a CronJob created the Job, because a user can give such a name to any Job. But only the
-// Job's annotations and owner references name the CronJob, and the CronJob controller does not copy them to the pod.
+// OwnerOf returns a pod's controller. For a pod of a ReplicaSet, OwnerOf returns the Deployment if the ReplicaSet's
+// name ends with the value of the pod's label pod-template-hash. For a pod of a Job, OwnerOf returns the CronJob if the
+// Job's name ends with a scheduled time. OwnerOf uses names because the agent does not read ReplicaSets and Jobs. A
+// scheduled time in a Job's name does not prove that a CronJob created the Job, because a user can give such a name to
+// any Job. Only the Job's annotations and owner references name the CronJob. The CronJob controller does not copy these
+// annotations and owner references to the pod.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -63,8 +65,8 @@ func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	return timeline.Owner{Kind: untrusted.Name(controller.Kind), Name: untrusted.Name(controller.Name)}
 }
 
-// ownerRevision returns the label value or the Job name that identifies the revision of the pod's owner. The pods of
-// one rollout have the same revision.
+// ownerRevision returns the revision of the pod's owner. For a pod of a CronJob, the revision is the name of the Job.
+// For other pods, the revision is the value of a label, or empty. The pods of one rollout have the same revision.
 func ownerRevision(pod *corev1.Pod) string {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -80,8 +82,8 @@ func ownerRevision(pod *corev1.Pod) string {
 }
 
 // cronJobName removes the scheduled time from a Job's name. The CronJob controller appends the scheduled time, in Unix
-// minutes, to the names of its Jobs. The result is false if the name does not end with a scheduled time, or if this
-// time is more than maxJobAge before the creation of the pod.
+// minutes, to the names of its Jobs. The result is false if the name does not end with a scheduled time. The result is
+// also false if the pod was created maxJobAge or more after this time, or one minute or more before this time.
 func cronJobName(job *metav1.OwnerReference, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job.Name, '-')
 	if !strings.HasPrefix(job.APIVersion, "batch/") || i <= 0 || i > maxCronJobName {

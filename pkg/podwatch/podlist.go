@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxObject is the maximum size of an object in a list, in bytes. client-go has the same limit for watches. etcd
-// accepts 1.5 MiB by default.
+// maxObject is the maximum size of an object in a list, in bytes. client-go has the same limit for watches. By default,
+// etcd accepts objects of up to 1.5 MiB.
 const maxObject = 16 << 20
 
 // protobufMagic is the beginning of the API server's protobuf encoding (apimachinery:
@@ -126,8 +126,9 @@ func asUnexpectedEnd(err error) error {
 	return err
 }
 
-// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in the
-// field "raw". If the argument "whole" is false, decodePodsProtobuf keeps only the fields that the agent reads.
+// decodePodsProtobuf reads a PodList in the API server's protobuf encoding. The encoded message is a runtime.Unknown,
+// and its field "raw" contains the list. If the argument "whole" is false, decodePodsProtobuf keeps only the fields
+// that the agent reads.
 func decodePodsProtobuf(
 	reader *bufio.Reader, visit func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
@@ -176,9 +177,9 @@ func decodePodsProtobuf(
 	return list, err
 }
 
-// eachField reads the fields of a message until its end. eachField passes each length-delimited field to the function
-// "read" and then skips the bytes that the function did not read. eachField does not pass numeric fields to "read",
-// because the messages Unknown and PodList have no numeric fields.
+// eachField reads all fields of a protobuf message. eachField passes each length-delimited field to the function "read"
+// and then skips the bytes that the function did not read. eachField does not pass numeric fields to "read", because
+// the messages Unknown and PodList have no numeric fields.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)

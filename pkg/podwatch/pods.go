@@ -50,9 +50,9 @@ type Config struct {
 	// newer). If AsNode is true and the API server refuses a request, the error names the permission to impersonate the
 	// node.
 	AsNode bool
-	// If Traits is true, PodSeen includes timeline.Pod.Traits, which only some records need.
+	// If Traits is true, PodSeen includes timeline.Pod.Traits. Only some record formats need the traits.
 	Traits bool
-	// If Terminations is true, PodSeen includes the progress of the pod's deletion, and Observe also receives changes
+	// If Terminations is true, PodSeen includes the progress of the pod's deletion. Observe then also receives changes
 	// that affect only this progress.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
@@ -71,14 +71,14 @@ type Pods struct {
 	resource podResource
 	restarts *restartCounter
 	store    *podStore
-	synced   atomic.Bool  // a list, or the initial events of a watch, has been processed
+	synced   atomic.Bool  // true after a list or after the initial events of a watch
 	proven   atomic.Bool  // synced is true, and the watch has stayed open for kubeclient.ProvenAfter
-	openedAt atomic.Int64 // opening time of the current watch, on the agent's clock in Unix nanoseconds
+	openedAt atomic.Int64 // when the current watch opened, on the agent's clock in Unix nanoseconds
 
 	open atomic.Bool // whether the watch is open
 }
 
-// NewPods creates a source of PodSeen and PodGone.
+// NewPods creates a source of the observations PodSeen and PodGone.
 func NewPods(config Config) *Pods {
 	if config.Follower == nil {
 		config.Follower = noFollower{}
@@ -103,13 +103,14 @@ func NewPods(config Config) *Pods {
 }
 
 // Restarts returns how often the kubelet has restarted containers since the agent first saw their pods, by kind and
-// reason. An absent pair of kind and reason means zero. The counts do not include restarts that happened while no agent
-// ran. Any goroutine can call Restarts.
+// reason. If a pair of kind and reason is absent, its count is zero. The counts do not include restarts that happened
+// while no agent ran. Any goroutine can call Restarts.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.copyCounts() }
 
 // Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
 func (p *Pods) Run(ctx context.Context) error {
-	// The reflector must not log, because it would log each retry. The health board logs only changes of state.
+	// The reflector must not log, because it would log each retry. Instead, the health board (package internal/health)
+	// logs only changes of the state.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
 	p.store.ctx = ctx
@@ -132,8 +133,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// Only a watch that stays open resets the back-off. If a list also reset the back-off, the agent would list
-		// pods twice a second while the API server refuses watches.
+		// Only a watch that stays open resets the back-off. A successful list does not reset the back-off. Otherwise,
+		// if the API server allowed lists but refused watches, the agent would list pods twice a second.
 		if p.proven.Load() {
 			failures = 0
 		}

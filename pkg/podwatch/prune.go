@@ -23,9 +23,9 @@ func NewClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place and returns
-// events without a pod unchanged. The field numbers come from generated.proto in apimachinery's meta/v1 and runtime,
-// and in core/v1.
+// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place. If an event
+// contains no pod, prunePod returns the event unchanged. The field numbers come from the files generated.proto of
+// core/v1, and of meta/v1 and runtime in apimachinery.
 func prunePod(event []byte) []byte {
 	if _, err := pruneEvent(event, false); err != nil { // an event that cannot be parsed must stay unchanged
 		return event
@@ -53,7 +53,8 @@ func pruneEvent(event []byte, write bool) ([]byte, error) {
 
 var errNoPod = errors.New("the object is not a pod in protobuf format")
 
-// pruneEncoded prunes a pod in the API server's protobuf encoding: a runtime.Unknown with the pod in the field "raw".
+// pruneEncoded prunes a pod in the API server's protobuf encoding. The encoded message is a runtime.Unknown, and its
+// field "raw" contains the pod.
 func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	unknown, found := bytes.CutPrefix(encoded, []byte(protobufMagic))
 	if !found {
@@ -82,14 +83,16 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-// readFields lists the fields of a message that the agent reads. If a field contains a message, the map's value lists
-// the fields of this message that the agent reads. If the value is nil, the whole field remains. If the value is
-// noFields, only the numbers and booleans in the field remain. Numbers and booleans always remain.
+// readFields lists the fields of a message that the agent reads. If a field contains another message, the map's value
+// lists the fields that the agent reads in that message. If the map's value is nil, prune keeps the whole field. If the
+// map's value is noFields, prune keeps only the numbers and booleans in the field. prune always keeps fields that are
+// numbers or booleans.
 type readFields map[protowire.Number]readFields
 
-// maxElements limits the elements of each list in a pod, because a small element needs much more memory after decoding.
-// For example, 90,000 volumes with 14 bytes each need 23 MB after decoding. The agent never reads more than maxElements
-// elements of a list, because its other limits, such as maxContainers, are smaller.
+// maxElements is the maximum number of elements that prune keeps of each list in a pod's metadata and spec. This limit
+// is necessary because a small element needs much more memory after decoding. For example, 90,000 volumes with 14 bytes
+// each need 23 MB after decoding. The agent never reads more than maxElements elements of a list, because its other
+// limits, such as maxContainers, are smaller.
 const maxElements = 512
 
 var (
@@ -142,7 +145,8 @@ var (
 	volumeSourceFields = newVolumeSourceFields()
 )
 
-// newVolumeSourceFields keeps the whole source of an image volume, but only the kind of all other volumes.
+// newVolumeSourceFields returns the fields that prune keeps of a volume's source. prune keeps the whole source of an
+// image volume. For all other volumes, prune keeps only the kind.
 func newVolumeSourceFields() readFields {
 	kinds := readFields{}
 	for kind := protowire.Number(1); kind <= 64; kind++ { // the field numbers of all volume kinds are below 64

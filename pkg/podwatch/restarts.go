@@ -8,14 +8,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is the reason why the run before a restart ended. A RestartReason is always one of the constants
-// below.
+// RestartReason tells why a container's run ended before the kubelet restarted the container. A RestartReason is always
+// one of the constants below.
 type RestartReason string
 
-// Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason. Either
-// the program crashed, or the kubelet killed the program, for example after a failed probe. The pod object does not
-// show whether the program crashed or was killed. RestartUnknown means that the pod object does not show how the run
-// ended.
+// Values of RestartReason. RestartSignal means that the exit code indicates a signal, and that the runtime reports only
+// the reason Error. Either the program crashed, or the kubelet killed the program, for example after a failed probe.
+// The pod object does not show whether the program crashed or was killed. RestartUnknown means that the pod object does
+// not show how the run ended.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"
@@ -40,7 +40,7 @@ func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
 
-// statedReasons maps the reason in the status of a terminated container to a RestartReason. The reasons come from
+// statedReasons maps the termination reason in a container's status to a RestartReason. The reasons come from
 // containerd (internal/cri/server, helpers.go), CRI-O and cri-dockerd. The kubelet adds its own reasons
 // (pkg/kubelet/container, ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
 var statedReasons = map[string]RestartReason{
@@ -55,15 +55,15 @@ var statedReasons = map[string]RestartReason{
 	"":                        RestartUnknown,
 }
 
-// signalFirst is the lowest exit code that can represent a signal, and signalLast is the highest one. If a signal ends
-// a program, shells and runtimes report the exit code 128 plus the signal's number.
+// Exit codes from signalFirst to signalLast can represent a signal. If a signal ends a program, shells and runtimes
+// report the exit code 128 plus the signal's number.
 const (
 	signalFirst = 128 + 1
 	signalLast  = 128 + 64
 )
 
-// restartReason classifies the last termination. restartReason returns RestartUnknown if the status contains no
-// termination.
+// restartReason returns the reason of a container's last termination. If the status contains no last termination,
+// restartReason returns RestartUnknown.
 func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	if last == nil {
 		return RestartUnknown
@@ -78,14 +78,14 @@ func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	return reason
 }
 
-// RestartKey identifies the count of restarts for one kind of container and one reason.
+// RestartKey is the key of a restart count. Each combination of a container kind and a reason has its own count.
 type RestartKey struct {
 	Kind   timeline.ContainerKind
 	Reason RestartReason
 }
 
-// Restart is one restart of a container by the kubelet. Times is greater than 1 only for restarts that the agent did
-// not observe one by one.
+// Restart describes one restart of a container by the kubelet. It can also describe several restarts that the agent did
+// not observe one by one. Times is the number of restarts.
 type Restart struct {
 	Container string
 	RestartKey
@@ -93,9 +93,9 @@ type Restart struct {
 	Times    int
 }
 
-// restartCounter counts how often the kubelet restarted containers. restartCounter keeps the highest restart count of
-// each container, so an outdated status does not count a restart twice. Callers of countRestarts and forget must hold
-// the store's lock. Any goroutine can read the counts.
+// restartCounter counts the container restarts by the kubelet. It remembers the highest restart count of each
+// container, and ignores a status with a lower or equal count. So an outdated status does not count a restart twice.
+// Callers of countRestarts and forget must hold the store's lock. Any goroutine can read the counts.
 type restartCounter struct {
 	report func(*corev1.Pod, Restart)
 
@@ -109,7 +109,7 @@ func newRestarts(report func(*corev1.Pod, Restart)) *restartCounter {
 	return &restartCounter{report: report, counts: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// copyCounts returns a copy of the counts. An absent key means zero.
+// copyCounts returns a copy of the counts. If the copy has no entry for a key, the count is 0.
 func (r *restartCounter) copyCounts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +120,9 @@ func (r *restartCounter) copyCounts() map[RestartKey]uint64 {
 	return copied
 }
 
-// countRestarts counts the new restarts in a pod's status. If alreadyCounted is true, countRestarts only remembers the
-// restart counts, because this agent or an earlier agent process might already have counted these restarts.
+// countRestarts counts the new restarts in a pod's status. If alreadyCounted is true, countRestarts stores the restart
+// counts of the status, but counts no restart. Callers pass true if this agent or an earlier agent process might
+// already have counted these restarts.
 func (r *restartCounter) countRestarts(pod *corev1.Pod, alreadyCounted bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
@@ -153,7 +154,7 @@ func (r *restartCounter) countContainerRestarts(
 		latest.ExitCode = &last.ExitCode
 	}
 	r.count(pod, latest)
-	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status shows only the latest run
+	if unseen := status.RestartCount - known - 1; unseen > 0 { // the status describes only the last termination
 		r.count(pod, Restart{Container: status.Name, RestartKey: RestartKey{kind, RestartUnknown}, Times: int(unseen)})
 	}
 }

@@ -15,22 +15,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// podStore is the store that the reflector updates. podStore converts changes to observations and remembers the latest
-// observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events of a
-// watch, all on one goroutine. So, unlike the handlers of an informer, podStore knows whether a change comes from a
-// list or from a watch. A Verifier can repair the store from another goroutine.
+// podStore is the store that client-go's reflector updates. podStore creates observations from the changes of pods, and
+// remembers the latest observation of each pod. The reflector calls Replace with the result of a list request. It calls
+// Add, Update and Delete with the events of a watch. All these calls happen on one goroutine. So podStore knows whether
+// a change comes from a list or from a watch. The handlers of an informer would not know this. A Verifier can correct
+// the store from another goroutine.
 type podStore struct {
-	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
+	ctx  context.Context // set by Run; the methods that the reflector calls have no context parameter
 	pods *Pods
-	seen map[string]seenPod // by UID, because a new pod can replace a pod with the same name between two lists
-	// mirrorOf maps the runtime's UID of a static pod to the UID of its mirror pod. The map "seen" contains mirror pods
-	// under their own UIDs.
+	seen map[string]seenPod // by UID: between two lists, a new pod can take the name of a deleted pod
+	// mirrorOf maps the UID of a static pod in the runtime to the UID of its mirror pod. In the map "seen", the key of
+	// a mirror pod is the mirror pod's own UID.
 	mirrorOf map[string]string
-	// Until the first list, knownBefore holds the UIDs of pods that a previous agent observed. The store does not know
-	// the last states of the pods in knownBefore. So for each pod in knownBefore that still exists, the store passes an
-	// observation to Observe.
+	// knownBefore holds the UIDs of the pods that a previous agent observed. After the first list, knownBefore is nil.
+	// The store does not know the last states of the pods in knownBefore. So for each of these pods that still exists,
+	// the store passes an observation to Observe.
 	knownBefore []string
-	// listed is true after the first list. A pod that first appears after the first list is new.
+	// listed is true after the first list. If the store first sees a pod after the first list, the pod is new.
 	listed bool
 
 	mu sync.Mutex // held during each change, including changes by the Verifier
@@ -50,8 +51,7 @@ func (s *podStore) Add(obj any) error { return s.observePresent(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *podStore) Update(obj any) error { return s.observePresent(obj, false) }
 
-// observePresent processes a pod that the watch reports as present. The argument "added" is true if the pod is new to
-// the watch.
+// observePresent processes a watch event of type ADDED or MODIFIED. The argument "added" is true for the type ADDED.
 func (s *podStore) observePresent(obj any, added bool) error {
 	pod, err := s.pods.arrivalOf(obj)
 	if err != nil {
@@ -92,8 +92,9 @@ func (s *podStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. Replace removes pods that are absent from the list, because these pods were
-// deleted while no watch was open. Replace keeps a pod if the Verifier knows that the pod is newer than the list.
+// Replace implements cache.ReflectorStore. Replace removes each known pod that is absent from the list, because the pod
+// was deleted while no watch was open. But if the Verifier reports that the pod is newer than the list, Replace keeps
+// the pod.
 func (s *podStore) Replace(list []any, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *podStore) Replace(list []any, version string) error {
 		}
 	}
 	s.knownBefore = nil
-	// Process ordinary pods before mirrors, so that no mirror can take the UID of an ordinary pod.
+	// Process ordinary pods before mirror pods. Otherwise, a mirror pod could take the UID of an ordinary pod.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -150,7 +151,8 @@ func (s *podStore) UpdateResourceVersion(version string) { s.pods.config.Keeper.
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *podStore) Resync() error { return nil }
 
-// isLive reports whether the watch delivers only new changes. A watch that has just opened also delivers older changes.
+// isLive reports whether the watch has been open for at least kubeclient.CatchUp. Just after its opening, a watch also
+// delivers older changes.
 func (s *podStore) isLive(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -162,14 +164,15 @@ func (s *podStore) observe(pod *arrival, now time.Time, live bool) {
 		return
 	}
 	if pod.packing != nil {
-		// Continue although the Keeper cannot keep the object, because the pod's timeline is more important.
+		// The Keeper cannot keep this pod object. Continue anyway, because the pod's timeline is more important.
 		s.pods.config.Report(true, pod.packing.Error())
 	} else {
 		pod.keep()
 	}
 	converted := s.assignUID(pod.converted, now)
 	known, ok := s.seen[converted.UID]
-	// The kubelet can recreate the mirror of a static pod with the restart counts of the previous mirror.
+	// The kubelet can recreate the mirror pod of a static pod. The new mirror pod then starts with the restart counts
+	// of the previous mirror pod.
 	s.pods.restarts.countRestarts(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.deletedAt.IsZero() && known.deletedAt.Before(converted.DeletedAt) {
@@ -179,7 +182,7 @@ func (s *podStore) observe(pod *arrival, now time.Time, live bool) {
 	}
 	digest, valid := digestOf(converted)
 	if ok && valid && known.digest == digest {
-		return // for example, only an annotation changed
+		return // the observation is the same; for example, only an annotation changed
 	}
 	s.seen[converted.UID] = seenOf(converted, digest, isMirror(converted) || s.measuresDelays())
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
@@ -187,8 +190,8 @@ func (s *podStore) observe(pod *arrival, now time.Time, live bool) {
 
 func (s *podStore) measuresDelays() bool { return s.pods.config.Delays != (noDelays{}) }
 
-// ignoreOversized records that a pod is present but has too many containers to observe. A timeline with only some of
-// the containers would be wrong.
+// ignoreOversized remembers a pod that has more than maxContainers containers, but creates no observation of this pod.
+// A timeline with only some of the containers would be wrong.
 func (s *podStore) ignoreOversized(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

@@ -11,7 +11,7 @@ import (
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
 const appLabel = "app.kubernetes.io/"
 
-// convertTraits returns the pod's controller, its classes and its recommended labels.
+// convertTraits returns the pod's controller, its recommended labels, and its QoS, priority and runtime classes.
 func convertTraits(pod *corev1.Pod) *timeline.Traits {
 	traits := &timeline.Traits{
 		Controller:    convertController(metav1.GetControllerOfNoCopy(pod)),

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// bound is the interval that remains when all trusted constraints on a milestone are combined. The interval includes
-// its two ends.
+// bound is the interval of time that contains a milestone, according to all trusted constraints. It is the intersection
+// of the constraints' intervals, and includes its two ends.
 type bound struct {
 	key              milestoneKey
 	earliest, latest instant
@@ -28,7 +28,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// ownEstimate returns the estimate from the evidence of this milestone alone.
+// ownEstimate returns the estimate from the evidence of this milestone alone, without notBefore and notAfter.
 func (b *bound) ownEstimate() instant {
 	switch {
 	case b.earliest == minInstant || b.bias == biasLatest:
@@ -48,8 +48,8 @@ type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether all known times of the milestone are on the control plane's clock. ofControlPlane
-// ignores the arrival time of the pod object.
+// ofControlPlane reports whether all known timestamps of the milestone come from the control plane's clock. The arrival
+// time of the pod object does not count.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
@@ -116,9 +116,9 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// firstNotBefore returns the index of the first bound whose key is not before the key k. A fold calls this method more
-// often than any other. firstNotBefore contains its own binary search, because a search with a callback costs twice as
-// much.
+// firstNotBefore returns the index of the first bound whose key is equal to k or comes after k. A fold calls
+// firstNotBefore more often than any other method. So firstNotBefore contains its own binary search. A search with a
+// callback would cost twice as much.
 func (bs bounds) firstNotBefore(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -131,24 +131,25 @@ func (bs bounds) firstNotBefore(k milestoneKey) int {
 	return low
 }
 
-// ofContainer returns the bounds of one container's milestones. The index podWide selects the milestones of the whole
-// pod.
+// ofContainer returns the bounds of one container's milestones. For the index podWide, ofContainer returns the bounds
+// of the milestones of the whole pod.
 func (bs bounds) ofContainer(container int16) bounds {
 	begin := bs.firstNotBefore(milestoneKey{container: container})
 	end := bs.firstNotBefore(milestoneKey{container: container + 1})
 	return bs[begin:end]
 }
 
-// milestoneConflict is a contradiction between constraints, or between two milestones that must be in order.
+// milestoneConflict describes a contradiction. Either constraints contradict each other, or two milestones are in the
+// wrong order.
 type milestoneConflict struct {
 	key    milestoneKey
 	detail string
 }
 
-// capAt cuts intervals at the instant "now", because a reported milestone cannot be in the future. The kubelet can send
-// an Event just before the milestone that the Event reports. Therefore, capAt does not cut an interval that begins at
-// the time of an Event and is at most eventSlack long. capAt returns true if at least one interval originally ended at
-// the instant "now" or later.
+// capAt cuts each interval that ends after the instant "now" at this instant, because a reported milestone cannot be in
+// the future. There is one exception, because the kubelet can send an Event just before the milestone that the Event
+// reports. If an interval begins at the time of an Event and is at most eventSlack long, capAt does not cut it. If at
+// least one interval originally ended at the instant "now" or later, capAt returns true.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -159,11 +160,12 @@ func (bs bounds) capAt(now instant) (cut bool) {
 	return cut
 }
 
-// biasToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
-// receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
-// reaches the agent later, because the kubelet queues status updates and the API server adds delay. Even on an idle
-// node, the status sometimes arrives 50 to 300 ms after the kubelet has picked up the pod. biasToPickup does not move
-// the estimate if the kubelet's own timestamp contradicts the time when the pod reached the node.
+// biasToPickup changes the estimate of MilestoneAcknowledged, which is the time when the kubelet picked up the pod. The
+// new estimate is the time when the pod reached the node. The kubelet receives the pod at the same time as the agent
+// and starts work immediately. The status that reports this milestone reaches the agent later, because the kubelet
+// queues status updates and the API server adds delay. Even on an idle node, the status sometimes arrives 50 to 300 ms
+// after the kubelet has picked up the pod. If the kubelet's own timestamp contradicts the new estimate, biasToPickup
+// changes nothing.
 func (bs bounds) biasToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.bias != biasLatest {
@@ -175,9 +177,9 @@ func (bs bounds) biasToPickup() {
 	}
 }
 
-// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key, then by
-// trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a conflict and
-// ignores the constraint.
+// intersect combines all constraints on a milestone into one bound. The constraints must be sorted by key. Constraints
+// with the same key must be sorted by trust, the most trusted constraint first. If a constraint does not overlap the
+// intersection of more trusted constraints, intersect ignores the constraint and reports a conflict.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {
@@ -198,8 +200,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				// The error of the estimate is at most the distance between the control plane's timestamp and the upper
-				// bound from the node's clock.
+				// The value b.latest is on the node's clock. Limit the error of the estimate to the distance between
+				// b.latest and the control plane's timestamp.
 				if b.earliest == minInstant {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
@@ -207,11 +209,10 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// A constraint's bias means that the true instant is probably near one end of the constraint's interval. The
-		// bound takes a constraint's bias only if this end of the constraint's interval is also an end of the bound's
-		// interval. With biasLatest, the bound's interval can end slightly earlier than the constraint's interval (by
-		// less than liveSlack). If the biases of several constraints are possible, the bound takes the bias of the most
-		// trusted constraint.
+		// If a constraint has a bias, the true instant is probably near one end of the constraint's interval. The bound
+		// takes this bias only if the bound's interval has the same end. For biasLatest, the bound's interval can end
+		// slightly earlier (by less than liveSlack). If several constraints have a suitable bias, the bound takes the
+		// bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

@@ -2,18 +2,19 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the timeline from the latest fold. A cachedTimeline is valid only until the evidence changes. While
-// only the length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold
-// costs ten times as much as extending the phase. After the restart of a node with many pods, clients request the
-// current phase of each pod every few seconds.
+// cachedTimeline is the timeline from the latest fold. A fold computes a timeline from the evidence. If the evidence
+// changes, the cachedTimeline is no longer valid. If only the length of the current phase has changed since the fold,
+// asOf extends this phase and does not fold again. A fold costs ten times as much as extending the phase. This cost
+// matters after the restart of a node with many pods, because clients then request the current phase of each pod every
+// few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
-	until    instant // the instant from which the timeline must be folded again
+	until    instant // from this instant on, the timeline must be folded again
 }
 
 // validUntil returns the end of the period in which only the length of the current phase changes. If the fold cut an
-// interval at the current time, validUntil returns the current time, because the next fold cuts the interval at a later
+// interval at the current time, validUntil returns the current time. The next fold would cut this interval at a later
 // time.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
@@ -25,7 +26,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 			return f.asOf // the error bound of the phase grows with time
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
-			return f.asOf // if the phase's duration limits the error bound, the bound grows with the phase
+			return f.asOf // the duration of the phase limits its error bound, so the bound grows with the phase
 		}
 		until = at(f.e.givesUpAt())
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {
@@ -44,9 +45,9 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// changesFrom returns the instant at which the candidates or the error bound of the current phase begin to change.
-// Before the returned instant, only the length of the phase changes. From the returned instant on, each request for the
-// timeline needs a new fold. If the candidates and the error bound will never change, changesFrom returns maxInstant.
+// changesFrom returns the instant from which the error bound or the possible alternatives of the current phase change.
+// Before this instant, only the length of the phase changes. From this instant on, each request for the timeline needs
+// a new fold. If the alternatives and the error bound will never change, changesFrom returns maxInstant.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {
@@ -78,8 +79,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 // The largest time.Duration is 1<<63-1.
 func (f *fold) isUnbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
-// asOf returns the cached timeline, extended to the instant "now". asOf returns false if the timeline must be folded
-// again. The caller can change the phases and pulls of the returned timeline.
+// asOf returns the cached timeline, and extends the current phase to the instant "now". If the timeline must be folded
+// again, asOf returns false. The caller can change the phases and pulls of the returned timeline.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.sameAs(s.timeline.Skew) {
 		return Timeline{}, false

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// maxLimits is the maximum number of lower limits, and also the maximum number of upper limits. Clocks keeps the
-	// latest limits.
+	// Clocks keeps at most maxLimits lower limits and at most maxLimits upper limits of the skew. If there are more
+	// limits, Clocks keeps the latest.
 	maxLimits = 32
-	// minLimits is the number of readings that must confirm a limit of the skew, because a single reading can be wrong.
+	// minLimits is the number of clock readings that must confirm a limit of the skew. A single reading can be wrong.
 	minLimits = 2
 )
 
@@ -25,12 +25,13 @@ func (s Skew) Known() bool { return s != Skew{} }
 // Proven reports whether the readings prove that the clocks differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// sameAs reports whether both skews produce equal timelines, apart from Timeline.Skew. A skew changes a timeline only
-// if the skew is proven.
+// sameAs reports whether two skews lead to the same timeline, apart from the field Timeline.Skew. A skew changes the
+// rest of a timeline only if the skew is proven.
 func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// widen extends the interval of a timestamp from the control plane's clock by a proven skew. The new interval contains
-// the original interval, because the skew might not apply to this timestamp.
+// widen extends a constraint from a timestamp of the control plane's clock. If the skew is proven, widen extends the
+// interval by the skew. The new interval contains the original interval, because the skew might not apply to this
+// timestamp.
 func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
@@ -39,13 +40,13 @@ func (s Skew) widen(c constraint) constraint {
 	return c
 }
 
-// Clocks is an estimator of the skew. The estimator uses pairs of timestamps: one from the control plane's clock, and
-// one from the node's clock. The control plane binds a pod before the agent receives the pod. The API server stores an
-// Event before the agent receives the Event. The API server sets the Date header of a response after the agent sends
-// the request and before the response arrives. The control plane truncates its timestamps to seconds. So a single pair
-// of timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. For each limit of the
-// skew, the estimator uses the second-best pair, so one pod with forged timestamps or one wrong response has no effect.
-// Clocks is not safe for concurrent use.
+// Clocks estimates the skew from pairs of timestamps. One timestamp of each pair is from the control plane's clock, and
+// the other timestamp is from the node's clock. The order of the two timestamps is known. The control plane binds a pod
+// before the agent receives the pod. The API server stores an Event before the agent receives the Event. The API server
+// sets the Date header of a response after the agent sends the request and before the response arrives. The control
+// plane truncates its timestamps to seconds. So a single pair of timestamps gives only a rough limit of the skew, but
+// many pairs give a narrow interval. For each of the two limits, Clocks uses the pair with the second-best value. So
+// one pod with forged timestamps or one wrong response has no effect. Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []skewLimit }
 
 // skewLimit is a lower or an upper limit of the skew, with the time of its observation. For each pod, Clocks keeps only
@@ -68,8 +69,8 @@ func (c *Clocks) Observe(o Observation) {
 			c.addLowerLimit(skewLimit{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
-		// The binding happens before the agent first sees the pod. A later observation of the pod would give only a
-		// weaker limit of the skew.
+		// The control plane binds the pod to the node before the agent first sees the pod. A later observation of the
+		// pod would give only a weaker limit of the skew.
 		if !o.Live || !o.Pod.AcknowledgedAt.IsZero() || !o.Pod.ReadAt.IsZero() {
 			return
 		}
@@ -81,8 +82,8 @@ func (c *Clocks) Observe(o Observation) {
 	}
 }
 
-// addReading adds a lower and an upper limit of the skew. When the control plane's clock showed the given second, the
-// node's clock was between notBefore and notAfter.
+// addReading adds a lower and an upper limit of the skew. The argument "second" is a time on the control plane's clock,
+// truncated to seconds. At this time, the node's clock was between notBefore and notAfter.
 func (c *Clocks) addReading(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
@@ -99,8 +100,8 @@ func (c *Clocks) addUpperLimit(r skewLimit) {
 	c.most = keepBest(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// keepBest adds a limit, or improves the known limit of the same pod. If the list is full, keepBest removes the oldest
-// limit.
+// keepBest adds a limit to the list. If the list already contains a limit of the same pod, keepBest keeps only the
+// better of the two limits. Otherwise, if the list is full, keepBest removes the oldest limit.
 func keepBest(limits []skewLimit, limit skewLimit, better func(a, b time.Duration) bool) []skewLimit {
 	i := slices.IndexFunc(limits, func(known skewLimit) bool { return limit.of != "" && known.of == limit.of })
 	switch {
@@ -116,9 +117,9 @@ func keepBest(limits []skewLimit, limit skewLimit, better func(a, b time.Duratio
 }
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
-// readings. If readings contradict each other, Skew drops the older half of the lower limits or of the upper limits,
-// depending on which list has the oldest reading, and tries again. If too few readings remain, Skew returns the zero
-// Skew.
+// readings. If the lower limit is then greater than the upper limit, Skew looks for the oldest reading in the lists of
+// lower and upper limits. Skew drops the older half of the list with this reading, and tries again. If too few readings
+// remain, Skew returns the zero Skew.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minLimits && len(most) >= minLimits {
@@ -138,7 +139,8 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest returns the best limit that at least minLimits readings confirm.
+// nthBest returns the limit with the position minLimits in the order from best to worst. So at least minLimits readings
+// confirm this limit.
 func nthBest(limits []skewLimit, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(limits))
 	for i, l := range limits {

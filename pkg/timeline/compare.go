@@ -6,11 +6,11 @@ import (
 )
 
 // Two observations with the same timestamp can differ, for example because a clock has a coarse resolution. The
-// evidence keeps only one of two observations with the same timestamp. The order of arrival must not decide which
-// observation the evidence keeps, so each kind of observation has a total order.
+// evidence keeps only one of these two observations. The choice must not depend on the order of arrival. So the
+// functions below define a total order for each kind of observation.
 
-// compareSightings orders sightings by time. If two sightings have the same time, a sighting of a pod that was still
-// starting comes first, so that no start-up is missed.
+// compareSightings orders the first sightings of a pod by time. If two sightings have the same time, the sighting of a
+// pod that was still starting comes first. So the evidence misses no start-up.
 func compareSightings(a, b firstSighting) int {
 	rank := func(s firstSighting) int {
 		switch {
@@ -97,8 +97,8 @@ func compareRuns(a, b *Run) int {
 		cmp.Compare(a.ExitCode, b.ExitCode), cmp.Compare(a.Reason, b.Reason))
 }
 
-// compareImages orders responses about one image by all their fields. A response that reports an absent image comes
-// before all other responses.
+// compareImages orders responses about one image by all their fields. If a response reports that the image is absent,
+// it comes before all other responses.
 func compareImages(a, b *Image) int {
 	return cmp.Or(
 		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),

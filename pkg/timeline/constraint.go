@@ -7,27 +7,27 @@ import (
 
 const (
 	// eventSlack is the maximum time between a step of the kubelet and the kubelet's Event about this step. The kubelet
-	// creates the Event in the function that performs the step, so only the scheduling of a thread delays the Event.
-	// On a node whose load was three times its number of cores, an Event was delayed by 34 ms.
+	// creates the Event in the function that performs the step. So the Event is late only if a thread waits for the
+	// CPU. On a node whose load was three times its number of cores, an Event was delayed by 34 ms.
 	eventSlack = instant(100 * time.Millisecond)
 	// responseDelay is the maximum time between the runtime's response and the kubelet's Event about this response. The
-	// response passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
-	// in the kubelet's message includes the delay of the response. On a node whose load was several times its number of
-	// cores, a response was delayed by 105 ms.
+	// kubelet measures a duration for its message. The response passes through a socket and two threads of the kubelet
+	// before the kubelet stops this measurement. So the duration in the message includes the delay of the response. On
+	// a node whose load was several times its number of cores, a response was delayed by 105 ms.
 	responseDelay = instant(250 * time.Millisecond)
-	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
-	// seconds gives an interval of one second. If an observation arrives at most liveSlack after the end of its
-	// timestamp's interval, the end of the interval is the best estimate.
+	// liveSlack is the maximum time that an open watch needs to deliver a change. A timestamp that is truncated to
+	// seconds gives an interval of one second. If an observation arrives at most liveSlack after the end of this
+	// interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
-	// step, without responseDelay. The duration of a pull includes the kubelet's request for the image's size. If a
-	// duration in a message includes the wait in the pull queue, the kubelet measures this duration from shortly after
-	// the Pulling Event.
+	// step. This difference does not include responseDelay. The duration of a pull includes the kubelet's request for
+	// the image's size. A duration can also include the wait in the pull queue. The kubelet measures such a duration
+	// from shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 
 // origin is the kind of evidence behind a constraint. If two constraints contradict each other, the constraint with the
-// more trusted origin wins. The list of origins begins with the most trusted origin.
+// more trusted origin wins. The constants below begin with the most trusted origin.
 type origin uint8
 
 const (
@@ -39,7 +39,7 @@ const (
 	originStatus                      // the kubelet's timestamp in the pod object, truncated to seconds
 	originEventArrival                // the arrival time of an Event
 	originArrival                     // the arrival time of the pod object
-	// originControlPlane is a truncated timestamp of the control plane's clock in the pod object.
+	// originControlPlane is a timestamp in the pod object from the control plane's clock, truncated to seconds.
 	originControlPlane
 )
 
@@ -52,7 +52,7 @@ var originSources = [...]Source{
 
 func (o origin) source() Source { return originSources[o] }
 
-// originNames contains the text that distinguishes several origins of the same source.
+// originNames contains a name for each origin. Different origins of the same source have different names.
 var originNames = [...]string{
 	originRuntime:       "stamp",
 	originStore:         "stamp",
@@ -67,7 +67,7 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// A bias is the most likely position of the instant inside the interval of a constraint.
+// A bias tells where in the interval of a constraint the true instant most likely is.
 type bias uint8
 
 const (
@@ -80,10 +80,10 @@ const (
 	// before the step.
 	biasEarliest
 	// The interval ends eventSlack after the arrival of a live Event, because the kubelet creates the Event just before
-	// the step. The best estimate is the arrival: the end of the interval minus eventSlack.
+	// the step. The best estimate is the arrival time, which is the end of the interval minus eventSlack.
 	biasSlack
-	// The best estimate is the end of the interval minus usualSync, because the kubelet reports the step only at its
-	// next sync.
+	// The kubelet reports the step only at its next sync. So the best estimate is the end of the interval minus
+	// usualSync.
 	biasNextSync
 )
 
@@ -102,8 +102,8 @@ func (k milestoneKey) rank() uint64 {
 	return uint64(k.container+1)<<24 | uint64(k.milestone)<<16 | uint64(k.attempt)
 }
 
-// constraint is the interval in which one origin places a milestone. The interval includes its two ends and
-// contains the true instant.
+// constraint is the interval of time that contains a milestone, according to one origin. The interval includes its two
+// ends.
 type constraint struct {
 	key              milestoneKey
 	origin           origin
@@ -121,7 +121,8 @@ func second(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// arrivalConstraint returns an upper bound, because a milestone happens before its observation arrives.
+// arrivalConstraint returns a constraint that ends at the arrival time of an observation. A milestone happens before
+// its observation arrives.
 func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
@@ -144,8 +145,8 @@ func (c constraint) betterThan(d constraint) bool {
 	return c.bias > d.bias
 }
 
-// searchConstraints returns the index of the first constraint whose key is not before the key k. The constraints must
-// be sorted by key.
+// searchConstraints returns the index of the first constraint whose key is equal to k or comes after k. The constraints
+// must be sorted by key.
 func searchConstraints(constraints []constraint, k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(constraints)
 	for low < high {

@@ -1,8 +1,8 @@
 package timeline
 
-// usedBy returns the latest possible time at which the kubelet first used the image of a container or of an image
-// volume. The kubelet first uses an image volume when it creates the pod's first container. usedBy returns maxInstant
-// if the kubelet has not used the image.
+// usedBy returns the latest possible time of the kubelet's first use of an image. The index selects a container or an
+// image volume. The kubelet first uses the image of an image volume when it creates the pod's first container. If the
+// kubelet has not used the image, usedBy returns maxInstant.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant
@@ -14,17 +14,17 @@ func (e *Evidence) usedBy(index int16) instant {
 	return e.createdBy(index)
 }
 
-// createdBy returns the latest possible time of a container's first creation, or maxInstant if the container was
-// not created.
+// createdBy returns the latest possible time of a container's first creation. If the container was not created,
+// createdBy returns maxInstant.
 func (e *Evidence) createdBy(index int16) instant {
 	created, _ := e.latestTime(milestoneKey{index, 0, MilestoneContainerCreated})
 	ran, _ := e.latestTime(milestoneKey{index, 0, MilestoneRunning})
 	return min(created, ran)
 }
 
-// createdSince returns the earliest possible time of a container's creation, or maxInstant if unknown. If the creation
-// has no timestamp, createdSince returns the earliest possible start of the container. The kubelet starts a container
-// immediately after the creation, so the two times are almost equal.
+// createdSince returns the earliest possible time of a container's creation. If the creation has no timestamp,
+// createdSince returns the earliest possible start of the container. The kubelet starts a container immediately after
+// the creation, so the two times are almost equal. If both times are unknown, createdSince returns maxInstant.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
 		since := minInstant
@@ -40,8 +40,9 @@ func (e *Evidence) createdSince(index int16) instant {
 	return maxInstant
 }
 
-// createFailed reports whether the kubelet failed to create a container. Usually, the kubelet already had the
-// container's image. The exception is ErrImageNeverPull: the image is absent, and the pull policy forbids a pull.
+// createFailed reports whether the kubelet failed to create a container. At this step, the kubelet usually has the
+// container's image already. The exception is ErrImageNeverPull: the image is absent, and the pull policy forbids a
+// pull.
 func (e *Evidence) createFailed(index int16) bool {
 	_, refused := e.latestTime(milestoneKey{index, 0, MilestoneConfigRefused})
 	_, failed := e.latestTime(milestoneKey{index, 0, MilestoneCreateFailed})

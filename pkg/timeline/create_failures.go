@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// configErrors lists parts of the kubelet's messages about errors in a container's configuration. The reason
-// CreateContainerConfigError does not prove a wrong configuration, because the kubelet also uses this reason for other
-// problems, for example a wrong volume, a failed device plugin, a failed API server, or a full disk. See
-// generateContainerConfig in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go
-// in Kubernetes.
+// configErrors lists patterns of kubelet messages that prove an error in a container's configuration. The reason
+// CreateContainerConfigError does not prove this. The kubelet also uses this reason for other problems, for example a
+// wrong volume, a failed device plugin, a failed API server, or a full disk. See generateContainerConfig in
+// pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
-	regexp.MustCompile(`^missing value for `), // an expression in a subPath
+	regexp.MustCompile(`^missing value for `), // for an expression in subPathExpr
 	regexp.MustCompile(`environment variable key "[^"]*" not found in file `),
 	regexp.MustCompile(`container has runAsNonRoot and `),
 	regexp.MustCompile(`container's runAsUser breaks non-root policy`),
@@ -29,8 +28,8 @@ func IsConfigError(text string) bool {
 	return slices.ContainsFunc(configErrors, func(e *regexp.Regexp) bool { return e.MatchString(text) })
 }
 
-// applyCreateFailure records the first and the latest failure to create a container, and whether the container's
-// configuration caused the failure.
+// applyCreateFailure processes an Event about a failure to create a container. It records the first and the latest
+// failure, and whether the error proves that the container's configuration is wrong.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
@@ -56,8 +55,9 @@ func (e *Evidence) keepMost(known *refusals, o EventSeen) {
 	}
 }
 
-// keepRefusalCause records when the kubelet refused a container, and whether the error proves that the configuration is
-// wrong.
+// keepRefusalCause records when the kubelet last refused a container. It keeps separate times for two kinds of
+// refusals. The error of the first kind proves that the configuration is wrong, and the error of the second kind does
+// not.
 func (e *Evidence) keepRefusalCause(c *containerEvidence, config bool, by instant) {
 	known := &c.otherRefusalAt
 	if config {
@@ -74,16 +74,15 @@ func (c *containerEvidence) isMisconfigured() bool {
 	return c.misconfiguredAt != 0 && c.misconfiguredAt > c.otherRefusalAt
 }
 
-// imageFailures lists the errors of the kubelet that concern a container's image (pkg/kubelet/images/types.go and
-// cri-api's pkg/errors in Kubernetes). After an error that concerns the image, the kubelet does not create the
-// container.
+// imageFailures lists the kubelet's errors about a container's image (pkg/kubelet/images/types.go and cri-api's
+// pkg/errors in Kubernetes). After one of these errors, the kubelet does not create the container.
 var imageFailures = []string{
 	"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "InvalidImageName", "RegistryUnavailable",
 	"SignatureValidationFailed",
 }
 
-// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull counts as a
-// refusal of the container, and not as an image failure, because the pull policy forbids the pull.
+// isImageFailure reports whether the error in an Event is about a container's image. The error ErrImageNeverPull counts
+// as a failure to create the container, because the pull policy forbids the pull.
 func isImageFailure(text string) bool {
 	return slices.ContainsFunc(imageFailures, func(failure string) bool {
 		rest, ok := strings.CutPrefix(text, failure)
@@ -91,8 +90,8 @@ func isImageFailure(text string) bool {
 	})
 }
 
-// keepRefusal records the error from an Event about a failure to create a container. If a different error is already
-// recorded, keepRefusal records that the errors differ.
+// keepRefusal records the first error from the Events about failures to create a container. If a later Event contains a
+// different error, keepRefusal records that the errors differ.
 func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	switch hash := textHash(text); {
 	case c.refusal == 0:
@@ -102,14 +101,14 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container's wait after a refusal. alsoNotConfig is for refusals whose
+// alsoNotConfig lists the phases to which a container's wait after a refusal can belong. The list applies only if the
 // error does not prove that the configuration is wrong.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
 
-// isUndatedRefusal reports whether the time of a refusal is unknown. The time is unknown if a list of pods, and not the
-// watch, first reported the refusal.
+// isUndatedRefusal reports whether the time of a refusal is unknown. The time is unknown if the first report of the
+// refusal did not come live from the watch, for example because it came from a list of pods.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
@@ -122,7 +121,7 @@ func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	return false
 }
 
-// isRefusal reports whether the milestone is a failure of the kubelet to create a container or to check its image.
+// isRefusal reports whether the milestone means that the kubelet failed to create a container or to check its image.
 func isRefusal(m Milestone) bool {
 	switch m {
 	case MilestoneConfigRefused, MilestoneCreateFailed, MilestoneNameRefused, MilestoneInspectFailed:
@@ -131,8 +130,8 @@ func isRefusal(m Milestone) bool {
 	return false
 }
 
-// createFailureUndated reports whether the time of a failure to create a container is unknown. The time is unknown if a
-// list of pods, and not the watch, first reported the failure.
+// createFailureUndated reports whether the time of a failure to create a container is unknown. The time is unknown if
+// the first report of the failure did not come live from the watch, for example because it came from a list of pods.
 func (e *Evidence) createFailureUndated(index int16) bool {
 	return e.isUndatedRefusal(milestoneKey{index, 0, MilestoneConfigRefused}) ||
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
@@ -140,8 +139,8 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 
 // requestsRefusalEvents reports whether the timeline needs the kubelet's Events about failures to create a container.
 // While the kubelet refuses a container, only the Events show that the kubelet tries again. If the agent does not know
-// the time of the first refusal, only the Events can show this time. One short watch is sufficient to get the time,
-// because a watch begins with the Events that the API server still has.
+// the time of the first refusal, only the Events can show this time. For this time, one short watch is enough, because
+// a watch first delivers the Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
 		if c := e.specOf(int16(i)); c != nil && c.State == StateWaiting && c.Kind != KindEphemeral {
@@ -164,9 +163,9 @@ func (f *fold) isRefusalReported(k milestoneKey) bool {
 	return k.attempt == 0 && known && at.latest <= f.bounds.find(k).latest
 }
 
-// refusedAt returns the time when the kubelet first refused a container, according to the Events. The time is unknown
-// if the Events report several errors, because only one of them is the reason in the pod's status. The time is also
-// unknown if the Event might concern a later attempt.
+// refusedAt returns the time when the kubelet first refused a container, according to the Events. If the Events report
+// different errors, the time is unknown, because the pod's status reports only one of these errors. If the Event might
+// be about a later attempt, the time is also unknown.
 func (f *fold) refusedAt(index int16) (at window, known bool) {
 	c := &f.e.containers[index]
 	if len(c.refusedAt) == 0 || c.refusalsDiffer {
@@ -182,12 +181,11 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 	return at, f.isFirstAttempt(index, at)
 }
 
-// isFirstAttempt reports whether an Event certainly concerns the kubelet's first attempt to create a container. The
-// result is true if the kubelet certainly began its work on the container only shortly before the Event. For example,
-// the result is true if the pod is new. The result is also true if the Event directly follows one of these steps: the
-// start of the first sandbox, the start of an earlier container, or the end of an init container. If the kubelet might
-// have begun its work long before the Event, the result is false, because the Event about the first attempt might have
-// expired.
+// isFirstAttempt reports whether an Event is certainly about the kubelet's first attempt to create a container. The
+// result is true if the kubelet certainly began its work on the container shortly before the Event. This is certain if
+// one of these steps happened shortly before the Event: the creation, scheduling or pickup of the pod, the start of the
+// first sandbox, the start of an earlier container, or the end of an init container. Otherwise, the result is false,
+// because the Event about the first attempt might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -224,15 +222,16 @@ func (e *Evidence) lastSandbox() (attempt uint16) {
 	return attempt
 }
 
-// missedAttempts lists the possible phases of earlier attempts to create a container, if the agent missed the Events
-// about these attempts.
+// missedAttempts lists the phases in which earlier attempts to create a container might have spent time. The list
+// applies if the agent missed the Events about these attempts.
 var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// withMissedAttempts adds missedAttempts to a container's first step, if the agent might have missed the first attempts
-// to create the container. Earlier Events can be missing if the agent first saw the pod in a list, or if no Event watch
-// covered the time since the kubelet picked up the pod.
+// withMissedAttempts returns a container's first step. If the agent might have missed the first attempts to create the
+// container, withMissedAttempts adds missedAttempts to the possible phases of the step. Earlier Events can be missing
+// if the agent first saw the pod in a list. They can also be missing if no Event watch covered the time since the
+// kubelet picked up the pod.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
 	switch {
@@ -245,8 +244,8 @@ func (f *fold) withMissedAttempts(index int16, s step) step {
 	return s
 }
 
-// firstWork returns the interval of the earliest known milestone of the kubelet's work on a container. The candidates
-// are the milestone k, the first refusals, the first creation and the first start.
+// firstWork looks for the earliest known milestone of the kubelet's work on a container, and returns its interval.
+// firstWork compares the milestone k, the first refusals, the first creation and the first start.
 func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool) {
 	first.latest = maxInstant
 	for _, k := range [...]milestoneKey{
@@ -261,13 +260,13 @@ func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool)
 }
 
 // mustBeOfAttempt reports whether an Event certainly belongs to the attempt that began at a given time. The Event must
-// come less than podRetryLeast after the given time, so that the kubelet cannot have tried again.
+// come less than podRetryLeast after the given time. Within podRetryLeast, the kubelet cannot have tried again.
 func mustBeOfAttempt(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
 
-// refusalConstraints takes the time of a container's first refusal from an Event, if the agent learned about the
-// refusal only from a list of pods.
+// refusalConstraints returns constraints on the time of a container's first refusal. If isUndatedRefusal returns true,
+// refusalConstraints uses the time from refusedAt, if this time is known. Otherwise, it returns no constraint.
 func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	at, known := f.refusedAt(index)
 	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {
@@ -280,12 +279,12 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints derives the time of the first failure to create a container. createFailureConstraints uses
-// the time of the Pulled Event, because the kubelet creates the container immediately after it pulls or finds the image
+// createFailureConstraints returns constraints on the time of the first failure to create a container. It uses the time
+// of the Pulled Event, because the kubelet creates the container immediately after it pulls or finds the image
 // (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
-// processes the pod again. The cause of the failure can disappear before the kubelet reports the failure.
-// createFailureConstraints ignores the Event if the status arrives later than the kubelet's next retry, because such a
-// delay means that the kubelet was stopped or lacked CPU.
+// processes the pod again. By then, the cause of the failure can already be gone. If the status arrives later than the
+// kubelet's next retry, createFailureConstraints ignores the Pulled Event. Such a delay means that the kubelet was
+// stopped or lacked CPU.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

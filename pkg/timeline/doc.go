@@ -1,7 +1,7 @@
-// Package timeline is the pure core of podlapse. The package converts observations about one pod into evidence for the
-// milestones of the pod's start-up. Then the package folds the evidence into phases. The phases cover the time from the
-// creation of the pod until the start-up is over, without gaps. The package also lists missing evidence that the
-// sources can still provide.
+// Package timeline is the core of podlapse. The package converts observations about one pod into evidence for the
+// milestones of the pod's start-up. Then the package computes phases from the evidence. This computation is called a
+// fold. The phases cover the time from the creation of the pod until the start-up is over, without gaps. The package
+// also lists missing evidence that the sources can still provide.
 //
 // The package does no I/O, starts no goroutine and reads no clock. Callers pass the time as an argument. In the running
 // agent, package reconcile holds the evidence of all pods and calls this package from only one goroutine. A Timeline is
@@ -29,8 +29,8 @@
 // Most sources do not report the exact instant of a milestone. So a constraint is an interval [earliest, latest], and
 // the best estimate is inside this interval. For a timestamp t that is truncated to seconds, the interval is [t, t+1s).
 // For a runtime's timestamp in nanoseconds, the interval is a single point. The arrival time of an observation is an
-// upper bound for the milestone. If the observation arrived live, its arrival time is also the estimate, because a
-// watch delivers changes within milliseconds.
+// upper bound for the milestone. If the observation arrived live from a watch, its arrival time is also the estimate,
+// because a watch delivers changes within milliseconds.
 //
 // # Files
 //

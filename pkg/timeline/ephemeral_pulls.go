@@ -13,9 +13,9 @@ type EphemeralEvidence struct {
 	reported []string // names of the ephemeral containers that the evidence leaves out
 }
 
-// NewEphemeralEvidence returns the evidence for the pod's ephemeral containers, except the containers that the argument
-// "over" names. NewEphemeralEvidence also leaves out containers that have already started, because the agent did not
-// see their pulls. If no container remains, NewEphemeralEvidence returns nil.
+// NewEphemeralEvidence returns the evidence for the pod's ephemeral containers. The evidence leaves out the containers
+// in the list "over". It also leaves out containers that have already started, because the agent did not see their
+// pulls. If no container remains, NewEphemeralEvidence returns nil.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.hasRun() && !slices.Contains(over, c.Name)
@@ -43,10 +43,10 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// keepUnreported replaces the observed pod with a new pod that contains only the ephemeral containers whose pulls the
-// agent still has to report. In the new pod, the ephemeral containers are main containers. The new pod has the phase
-// Pending until all its containers have started, and then Succeeded. So the code for the pulls of a start-up can also
-// handle the pulls of ephemeral containers.
+// keepUnreported replaces the observed pod with a new pod. The new pod contains only the ephemeral containers whose
+// pulls the agent still has to report. In the new pod, these containers are main containers. The new pod has the phase
+// Pending until all its containers have started, and then Succeeded. So the agent can treat the pulls of ephemeral
+// containers like the pulls of a start-up.
 func (d *EphemeralEvidence) keepUnreported(o PodSeen) PodSeen {
 	p := o.Pod
 	d.evidence.otherRuns = max(d.evidence.otherRuns, d.otherRuns(o))
@@ -63,8 +63,8 @@ func (d *EphemeralEvidence) keepUnreported(o PodSeen) PodSeen {
 	return o
 }
 
-// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out. The kubelet limits
-// the number of Events of each pod, and this limit also counts the Events about the other containers.
+// otherRuns returns the number of recent runs of the containers that EphemeralEvidence leaves out. The Events about
+// these runs also count toward the kubelet's limit of Events for each pod.
 func (d *EphemeralEvidence) otherRuns(o PodSeen) (runs int) {
 	for i := range o.Pod.Containers {
 		c := &o.Pod.Containers[i]
@@ -87,16 +87,16 @@ func (c *Container) hasRun() bool { return c.State == StateRunning || c.State ==
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
-// Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when the agent
-// expects no more relevant evidence, and either all ephemeral containers have started or the pod is deleted. The pulls
-// are also settled if the agent gives up waiting for the ephemeral containers.
+// Settled reports whether the agent can stop waiting for evidence about the pulls. All ephemeral containers must have
+// started, or the pod must be deleted. After that, Settled returns true when the agent expects no more relevant
+// evidence. If the agent gives up waiting for the ephemeral containers, Settled also returns true.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the pod from the latest PodSeen, with only the ephemeral containers that the evidence covers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all known ephemeral containers. After the current pulls are settled, the caller passes
-// these names to NewEphemeralEvidence, so that the agent does not report the pulls of these containers again.
+// Over returns the names of all known ephemeral containers. After Settled returns true, the caller passes these names
+// to NewEphemeralEvidence. Then the agent does not report the pulls of these containers again.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {
@@ -105,7 +105,7 @@ func (d *EphemeralEvidence) Over() []string {
 	return over
 }
 
-// Pulls returns the pull attempts for the ephemeral containers up to now.
+// Pulls returns the attempts to pull the images of the ephemeral containers, up to the time "now".
 func (d *EphemeralEvidence) Pulls(now time.Time, skew Skew) []Pull {
 	t, _ := d.evidence.Timeline(now, skew)
 	for i := range t.Pulls {

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// spamLimit is the number of Events about one pod after which the kubelet's client drops further Events. After
-// spamLimit Events, the client sends only one Event in each spamInterval (client-go, tools/record, defaultSpamBurst and
-// defaultSpamQPS).
+// spamLimit limits the Events about one pod. After spamLimit Events, the kubelet's client sends only one Event in each
+// spamInterval, and drops all other Events (client-go, tools/record, defaultSpamBurst and defaultSpamQPS).
 const (
 	spamLimit    = 25
 	spamInterval = 5 * time.Minute
 )
 
-// The reasons of the kubelet's Events about the creation and the start of a container (pkg/kubelet/events in
-// Kubernetes). The core takes no milestones from Created and Started Events, so an Event watch can leave them out. If
-// the agent receives these Events, they count toward spamLimit. Before each run, the kubelet also creates an Event with
-// reasonPulled.
+// When the kubelet creates and starts a container, it creates Events with these reasons (pkg/kubelet/events in
+// Kubernetes). This package takes no milestones from Created and Started Events, so an Event watch can leave them out.
+// If the agent receives these Events, they count toward spamLimit. Before each run of a container, the kubelet also
+// creates an Event with reasonPulled.
 const (
 	reasonCreated = "Created"
 	reasonStarted = "Started"
@@ -32,8 +31,7 @@ type countedEvent struct {
 	count   int
 }
 
-// countEvent counts the Events that the kubelet's client sent about the pod, up to spamLimit, and keeps the time of the
-// latest Event.
+// countEvent counts the kubelet's Events about the pod, up to spamLimit. It also keeps the time of the latest Event.
 func (e *Evidence) countEvent(o EventSeen) {
 	if last := latestOccurrence(o).latest; last > e.lastEventAt {
 		e.lastEventAt, e.changed = last, true
@@ -73,7 +71,8 @@ func (e *Evidence) watchesEvents() bool {
 }
 
 // eventLimitReached reports whether the kubelet's client might have dropped Events about the pod. An Event watch can
-// leave out the Created and Started Events, so eventLimitReached also counts two Events for each possible run.
+// leave out the Created and Started Events. So eventLimitReached also counts these two Events for each run that might
+// have happened.
 func (e *Evidence) eventLimitReached() bool {
 	others, starts := e.receivedEvents()
 	if others+starts >= spamLimit {
@@ -83,14 +82,14 @@ func (e *Evidence) eventLimitReached() bool {
 	for i := range e.containers {
 		runs += e.possibleRuns(int16(i))
 		if e.createFailed(int16(i)) {
-			checks = 0 // if the creation fails, no run follows the check of the image
+			checks = 0 // if the kubelet cannot create the container, no run follows the check
 		}
 	}
 	return others+eventsPerRun*max(runs, checks) >= spamLimit
 }
 
-// imageChecks returns how often Events report that a container's image is present. After each Event about a present
-// image, the kubelet tries to create and start the container.
+// imageChecks returns how often Events report that a container's image is present. After each such report, the kubelet
+// tries to create and start the container.
 func (e *Evidence) imageChecks() (checks int) {
 	for _, event := range e.countedEvents {
 		if event.reason == reasonPulled {
@@ -99,15 +98,15 @@ func (e *Evidence) imageChecks() (checks int) {
 	}
 	for i := range e.containers {
 		if c := &e.containers[i]; c.pulled.known() && isImageName(c.name) {
-			checks-- // this check concerned the image of a volume
+			checks-- // this Event concerned an image volume, and not a container
 		}
 	}
 	return checks
 }
 
-// eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. Each run of a
-// container proves that the kubelet created two Events about the run: Created and Started. Runs from before the Event
-// watch prove nothing: the client's limit recovers with time, so the client might be able to send Events again.
+// eventLimitProven reports whether the kubelet's client must have dropped later Events about the pod. For each run of a
+// container, the kubelet creates two Events: Created and Started. eventLimitProven does not count runs from before the
+// Event watch. The client's limit recovers with time, so the client might be able to send Events again.
 func (e *Evidence) eventLimitProven() bool {
 	others, starts := e.receivedEvents()
 	runs := 0
@@ -120,9 +119,9 @@ func (e *Evidence) eventLimitProven() bool {
 	return others+max(starts, eventsPerRun*runs) >= spamLimit
 }
 
-// possibleRuns returns the highest possible number of a container's runs so far. After a Pulled Event, the result is at
-// least 1, because the kubelet might have started the container before any source reports the run. But if the kubelet
-// failed to create the container, a Pulled Event does not increase the result.
+// possibleRuns returns the maximum number of runs that a container can have had so far. After a Pulled Event, the
+// result is at least 1, because the kubelet might have started the container before any source reports the run. If the
+// kubelet failed to create the container, possibleRuns ignores the Pulled Event.
 func (e *Evidence) possibleRuns(index int16) int {
 	c := &e.containers[index]
 	runs := c.runs
@@ -148,16 +147,16 @@ func (e *Evidence) possibleRuns(index int16) int {
 	return runs
 }
 
-// keepRuns keeps the highest number of recent runs that a container's status reports. keepRuns limits the number to
-// spamLimit/eventsPerRun+1, because the Events of this many runs alone exceed spamLimit.
+// keepRuns keeps the highest number of recent runs from a container's statuses. keepRuns limits the number to
+// spamLimit/eventsPerRun+1, because the kubelet creates more than spamLimit Events for so many runs.
 func (e *Evidence) keepRuns(evidence *containerEvidence, c *Container, arrivedAt time.Time) {
 	if runs := min(c.recentRuns(arrivedAt), spamLimit/eventsPerRun+1); runs > evidence.runs {
 		evidence.runs, e.changed = runs, true
 	}
 }
 
-// recentRuns returns the number of a container's runs whose Events can count toward the limit of the kubelet's client.
-// If the latest run started so long ago that the client's limit has recovered, the result is zero.
+// recentRuns returns how many runs of a container can count toward spamLimit. If the latest run started so long ago
+// that the kubelet's client can send spamLimit Events again, the result is zero.
 func (c *Container) recentRuns(at time.Time) int {
 	started := c.StartedAt
 	if started.IsZero() && c.LastRun != nil {

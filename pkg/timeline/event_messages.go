@@ -47,13 +47,13 @@ func (e *Evidence) keepMessage(o EventSeen) {
 	if found || i == maxMessages {
 		return
 	}
-	// Without the clones, a short text could keep a longer string in memory.
+	// A short text can be part of a longer string. Without a clone, the longer string would stay in memory.
 	s.Container, s.Reason, s.Message = strings.Clone(s.Container), strings.Clone(s.Reason), strings.Clone(s.Message)
 	longer := slices.Insert(e.messages, i, s)
 	e.messages, e.changed = longer[:min(len(longer), maxMessages)], true
 }
 
-// messagesUntil returns the Events up to the given time.
+// messagesUntil returns the texts of the Events up to the time "end".
 func (e *Evidence) messagesUntil(end time.Time) []EventMessage {
 	after, _ := slices.BinarySearchFunc(e.messages, end, func(s EventMessage, end time.Time) int {
 		if s.At.After(end) {
@@ -64,7 +64,7 @@ func (e *Evidence) messagesUntil(end time.Time) []EventMessage {
 	return slices.Clone(e.messages[:after])
 }
 
-// cutText converts text to valid UTF-8 of at most maxMessageBytes bytes.
+// cutText converts text to valid UTF-8 and limits its length to maxMessageBytes bytes.
 func cutText(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxMessageBytes {

@@ -15,16 +15,16 @@ const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns limits the stored responses about a network that is not ready. The agent never reaches this
-	// limit, because the intervals between its requests about the network of one pod grow.
+	// maxNetworkDowns limits the length of Evidence.networkDowns. For each pod, the agent asks about the network less
+	// and less often, so it never reaches this limit.
 	maxNetworkDowns = 256
-	// maxUnknownContainers is the maximum number of containers in the evidence that are absent from the pod's latest
-	// spec. An ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
+	// maxUnknownContainers limits the containers in the evidence that the pod's latest spec does not contain. For
+	// example, an ephemeral container's Event can arrive before the spec that contains the container. Anyone who can
 	// create Events can also invent container names.
 	maxUnknownContainers = 16
 )
 
-// constraintGrowth is the number of entries by which the capacity of Evidence.constraints grows.
+// If Evidence.constraints is full, its capacity grows by constraintGrowth entries.
 const constraintGrowth = 8
 
 // Scope states which sources the agent has, and which start-ups the agent reports.
@@ -34,19 +34,18 @@ type Scope struct {
 	Runtime bool
 	Events  bool
 	// Since is a time on the agent's clock. The agent reports the start-up of every pod that reached the node after
-	// Since. The reported start-ups include start-ups that ended while the agent or the API server was unavailable. If
+	// Since. The agent reports such a start-up even if it ended while the agent or the API server was unavailable. If
 	// Since is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
-	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process. The
-	// wait for overdue evidence begins again at ResumedAt, because an agent that is not running requests no evidence.
-	// If ResumedAt is zero, the agent started without state.
+	// ResumedAt is the time at which the agent loaded the state of an earlier agent process. It is a time on the
+	// agent's clock. While no agent runs, nothing requests evidence. So at ResumedAt, the agent begins again to wait
+	// for overdue evidence. If ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
-// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The
-// observations can arrive in any order, and repeatedly. The order of the observations matters only if a pod exceeds the
-// limit of container or image names: Evidence keeps the first names that arrive. Evidence is not safe for concurrent
-// use.
+// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence, even if
+// they arrive in a different order or more than once. There is one exception: if a pod has more containers or images
+// than the limits allow, Evidence keeps the names that arrive first. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -59,7 +58,7 @@ type Evidence struct {
 	constraints    []constraint // sorted by key, then by origin; at most one for each key and origin
 	containers     []containerEvidence
 	images         []imageEvidence
-	obstacleEvents []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
+	obstacleEvents []obstacleEvent // the kubelet's Events about obstacles to the sandbox, in order of time
 	countedEvents  []countedEvent  // at most spamLimit Events
 	otherRuns      int             // the number of runs of the containers that EphemeralEvidence leaves out
 	messages       []EventMessage  // the earliest kubelet Events, in order of time
@@ -76,24 +75,24 @@ type Evidence struct {
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	lastEventAt      instant    // the latest possible time of the latest Event
-	watchFirstSince  instant    // the first watch can lack Events before this instant; zero if no Events are missing
-	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
-	watchLost        watchPoint // the latest loss of an Event watch, or zero
+	watchFirstSince  instant    // EventsWatched.Since of the first Event watch; zero if no Events are missing
+	watchLastOpened  watchPoint // when the latest Event watch opened, or zero
+	watchLost        watchPoint // when the agent last lost an Event watch, or zero
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if no Events are missing
 	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts, containers or images, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
-	runtimeQueriedAt time.Time // the time of the request that led to the runtime's latest response
+	runtimeQueriedAt time.Time // when the agent sent the request for the runtime's latest response
 
-	cached *cachedTimeline // nil if the timeline must be folded
+	cached *cachedTimeline // nil if the timeline must be computed again
 }
 
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// with returns the set plus the given attempt. Attempts with a number above 63 do not change the set.
+// The method "with" returns a copy of the set that also contains the attempt. It ignores attempts above 63.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -106,8 +105,8 @@ type firstSighting struct {
 	new  bool // the kubelet had not reported the pod's status yet
 }
 
-// waitingReason is the kubelet's reason why a container waits, with the arrival time of the pod object that
-// contains the reason.
+// waitingReason is the reason that a pod object reports for a waiting container. The field "at" is the arrival time of
+// the pod object.
 type waitingReason struct {
 	at     instant
 	reason string
@@ -126,7 +125,7 @@ type containerEvidence struct {
 	// laterPulled holds all other Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// The list "requested" holds the times at which the kubelet first requested a pull, according to Events. The list
+	// For each Pulling Event, the list "requested" holds the time of the kubelet's first pull request. The list
 	// "misnamed" holds the times at which the kubelet could not parse the image's name. The list "inspected" holds the
 	// times at which the runtime could not report whether the image is present. All lists are in order of time. A list
 	// has more than one entry only if the kubelet restarted, the container's image changed, or somebody forged Events.
@@ -137,9 +136,9 @@ type containerEvidence struct {
 	// failedBeforeRun is true if statusFailure is from a status before the container's first run.
 	failedBeforeRun bool
 	pullStatuses    []pullStatus // the earliest entries, in order of time
-	// statusGapAt is the arrival time of the latest status that suggests a restart of the kubelet after a failed pull.
-	// After a restart, the kubelet reports no failure until it tries the pull again. Each status from a list also sets
-	// statusGapAt, because the agent can have missed statuses before the list.
+	// statusGapAt is the arrival time of the latest waiting status that might follow a restart of the kubelet. After a
+	// restart, the kubelet reports no failed pull until it tries the pull again. A status from a list also counts,
+	// because the agent can have missed earlier statuses.
 	statusGapAt instant
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
@@ -149,19 +148,19 @@ type containerEvidence struct {
 	overflow      bool // some attempts of the container were dropped
 	refused       refusals
 	refusedAt     []window // the first Event about a failure to create the container; at most one entry
-	refusal       uint64   // textHash of the error in an Event about a refusal; zero if there was none
-	// refusalsDiffer is true if the Events about refusals report different errors.
+	refusal       uint64   // textHash of the error in an Event about a failed creation; zero if there was none
+	// refusalsDiffer is true if the Events about failures to create the container report different errors.
 	refusalsDiffer bool
-	// misconfiguredAt is the time of the latest refusal whose error proves that the container's configuration is wrong.
-	// otherRefusalAt is the time of the latest refusal with any other error. A zero instant means that there was no
-	// refusal of this kind.
+	// A refusal is a failure of the kubelet to create the container. misconfiguredAt is the time of the latest refusal
+	// whose error proves that the container's configuration is wrong. otherRefusalAt is the time of the latest refusal
+	// with any other error. A zero instant means that there was no refusal of this kind.
 	misconfiguredAt, otherRefusalAt instant
-	failedChecks                    refusals // Events about failed checks of the image, before a pull
-	runs                            int      // the highest number of runs that a status reports
+	failedChecks                    refusals // Events about an image that the kubelet could not check before a pull
+	runs                            int      // the highest number of recent runs; see keepRuns
 }
 
-// refusals holds the first occurrence, the latest occurrence and the count of one Event about a failure to create the
-// container or to check its image.
+// refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the
+// kubelet could not create the container, or could not check its image.
 type refusals struct {
 	first, last window
 	count       int
@@ -189,8 +188,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// constrain adds a constraint. If a constraint of the same origin on the same milestone exists, constrain keeps the
-// better of the two.
+// constrain adds a constraint. If the evidence already contains a constraint with the same milestone and the same
+// origin, constrain keeps only the better constraint (betterThan).
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -271,8 +270,8 @@ func (e *Evidence) unknownContainers() int {
 	return n
 }
 
-// registryOf returns the registry of an image reference. registryOf caches the latest result, because parsing an image
-// reference is the most expensive step of a fold.
+// registryOf returns the registry of an image reference. Parsing the reference is the most expensive step when the
+// agent computes a timeline. So registryOf caches the latest result.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
 		c.image, c.registry = image, imagepull.Registry(image)
@@ -281,8 +280,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. The evidence does not count as changed if only these values change: the latest pod object, the arrival time of
-// the latest waiting reason, and the time of the latest request to which the runtime responded.
+// pods. Apply returns false if the observation changes only these values: the latest pod object, the arrival time of
+// the latest waiting reason, and the time of the latest request that the runtime answered.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

@@ -7,10 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// applyStatus adds the facts from the status of one container. The kubelet lists the runtime's containers to detect
-// starts and exits, so the kubelet detects a start or an exit up to a second late. The arrival time of a status is only
-// an upper bound of the time when a container started or exited. The kubelet runs probes itself and reports their
-// results without delay.
+// applyStatus adds the facts from the status of one container. The kubelet polls the runtime's list of containers, and
+// detects a start or an exit up to a second late. So the arrival time of a status is only an upper bound for the time
+// when a container started or exited. The kubelet runs probes itself and reports their results without delay.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -37,7 +36,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.LastRun != nil {
 		last := c.Attempt - 1
 		if c.State == StateWaiting {
-			last = c.Attempt // c.LastRun is the run with the number c.Attempt (kubelet_pods.go)
+			last = c.Attempt // while a container waits, its last run has the number c.Attempt (kubelet_pods.go)
 		}
 		if last >= 0 {
 			addRun(MilestoneRunning, last, c.LastRun.StartedAt)
@@ -54,8 +53,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		return
 	}
 	if c.PostStartHook && c.State == StateRunning {
-		// The kubelet runs the post-start hook immediately after it starts the container, and writes the status after
-		// the hook (startContainer).
+		// The kubelet runs the post-start hook immediately after it starts the container. It writes the status only
+		// after the hook has ended (startContainer).
 		e.constrain(
 			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival,
 				o.ArrivedAt,
@@ -88,8 +87,8 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	// After a failed pull, a normal waiting reason is a sign that the kubelet restarted, except while the pod is being
-	// deleted. A status from a list also counts: see statusGapAt.
+	// A normal waiting reason after a failed pull suggests that the kubelet restarted. A status from a list also counts
+	// (see statusGapAt). While the pod is being deleted, neither status counts.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0
@@ -103,14 +102,14 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		}
 		next := c.Attempt
 		if c.LastRun != nil {
-			next++ // c.LastRun is the run with the number c.Attempt, which has ended
+			next++ // the run with the number c.Attempt has ended, so the failure concerns the next run
 		}
 		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
-// isNormalWait reports whether a waiting reason shows no failure. The kubelet reports a normal reason for a container
-// that it has not yet tried to start.
+// isNormalWait reports whether a waiting reason is normal, and not a failure. The kubelet reports a normal reason for a
+// container that it has not yet tried to start.
 func isNormalWait(reason string) bool {
 	return reason == "ContainerCreating" || reason == "PodInitializing"
 }
@@ -119,16 +118,16 @@ func isNormalWait(reason string) bool {
 // kubelet does not pull an image with an invalid name.
 const invalidName = "InvalidImageName"
 
-// imageMilestones maps waiting reasons to milestones. The kubelet reports these reasons if it fails before it requests
-// a pull, so the registry is not involved.
+// imageMilestones maps waiting reasons to milestones. The kubelet reports these reasons if an error occurs before it
+// requests a pull, so the registry is not involved.
 var imageMilestones = map[string]Milestone{
 	invalidName:         MilestoneNameRefused,
 	"ImageInspectError": MilestoneInspectFailed, // the runtime does not report whether it has the image
 }
 
-// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. Each milestone gets
-// its time from the first status whose reason maps to the milestone. The kubelet retries until it can create the
-// container (packages kuberuntime and images).
+// createFailureMilestones maps waiting reasons to milestones. The kubelet reports these reasons if it cannot create a
+// container. A milestone gets its time from the first status with one of the milestone's reasons. The kubelet retries
+// until it can create the container (packages kuberuntime and images).
 var createFailureMilestones = map[string]Milestone{
 	// A ConfigMap, Secret or key is missing, or the container would run as root.
 	"CreateContainerConfigError": MilestoneConfigRefused,
@@ -136,8 +135,9 @@ var createFailureMilestones = map[string]Milestone{
 	"CreateContainerError":       MilestoneCreateFailed,
 }
 
-// applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes the status immediately
-// after the failure. If no Event reports the failure, the timeline uses the arrival time of the status.
+// applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes the status at its next
+// sync of the pod after the failure (see nextSyncLeast). If no Event reports the failure, the timeline derives the time
+// of the failure from the arrival time of the status.
 func (e *Evidence) applyPullFailure(evidence *containerEvidence, o PodSeen, c Container) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, c.PullFailure, 0}

@@ -28,7 +28,7 @@ type pullLengths struct {
 // failureEvent is one failed pull.
 type failureEvent struct {
 	window
-	atLeast uint16 // the minimum number of earlier failures, from the Event's count
+	atLeast uint16 // at least this many pulls failed earlier, according to the Event's count
 	why     imagepull.Failure
 	image   uint64 // textHash of the image that the Event names; 0 if a status reports the failure
 }
@@ -40,8 +40,8 @@ type requestEvent struct {
 	count int // the Event's count
 }
 
-// window is the interval in which a reported occurrence happened. The field "origin" is the kind of evidence behind
-// this interval.
+// window is the interval in which something happened, for example the occurrence of an Event. The field "origin" is the
+// kind of evidence that the interval comes from.
 type window struct {
 	origin           origin
 	bias             bias
@@ -54,9 +54,9 @@ func (w window) constraint(k milestoneKey) constraint {
 	return constraint{key: k, origin: w.origin, bias: w.bias, earliest: w.earliest, latest: w.latest}
 }
 
-// applyEvent keeps the text of an Event, and adds the Event's facts about obstacles, image pulls and failures to create
-// a container. For other steps, such as the start of a container, applyEvent uses no time from Events, because the
-// runtime reports more precise times.
+// applyEvent keeps the text of an Event. It also adds the Event's facts about three topics: obstacles, image pulls, and
+// failures to create a container. For other steps, such as the start of a container, applyEvent ignores the Event's
+// time, because the runtime reports more precise times.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
@@ -72,19 +72,19 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	case imagepull.KindInvalidName:
 		if message.Combined {
-			return // an earlier Event reported the same name
+			return // an earlier Event reported the same invalid name
 		}
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
-			return // the container is unknown, and the message often names no image
+			return // the Event does not show which container it concerns, and often names no image
 		}
 	default:
 		e.applyCreateFailure(o)
 		return
 	}
 	if message.Combined {
-		// A combined Event represents several occurrences, but only its text and its latest timestamp belong to the
-		// same occurrence.
+		// A combined Event represents several occurrences. Its text describes only the occurrence at the latest
+		// timestamp.
 		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
 	}
 	if message.Combined || name == "" { // Events about image volumes have no fieldPath
@@ -116,7 +116,8 @@ func (e *Evidence) applyEvent(o EventSeen) {
 }
 
 // applyPulling takes the time of the kubelet's first pull request from the Event's name, or else from the Event's first
-// timestamp. For the latest request, applyPulling uses the Event's last timestamp and the Event's arrival.
+// timestamp. If the Event repeats, applyPulling takes the time of the latest request from the Event's last timestamp.
+// If the Event arrives live, its arrival time also limits the time of the latest request.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen, image uint64) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.bias, stamp.earliest, stamp.latest}
@@ -134,10 +135,10 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 	if o.Count > 1 {
 		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)
-		c.latest += eventSlack // the kubelet queues the pull up to eventSlack after it creates the Event
+		c.latest += eventSlack // the kubelet creates the Event up to eventSlack before it queues the pull
 		e.constrain(c)
-		// A live Event arrives immediately after the kubelet requests the pull, but the Event's timestamp is truncated
-		// to seconds.
+		// The Event's timestamp is truncated to seconds. The arrival of a live Event is more precise, because the Event
+		// arrives immediately after the kubelet requests the pull.
 		if o.Live {
 			e.constrain(constraint{k, originEventArrival, biasSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
@@ -199,7 +200,7 @@ func firstOccurrence(o EventSeen) window {
 }
 
 // latestOccurrence returns the interval of an Event's latest occurrence. For a repeated Event, latestOccurrence uses
-// the Event's last timestamp. If the Event arrived live, the interval ends at the arrival of the Event or earlier.
+// the Event's last timestamp. If a repeated Event arrived live within this interval, the interval ends at the arrival.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)

@@ -6,10 +6,10 @@ import (
 )
 
 // imageEvidence holds three responses of the runtime about an image. Often, all three responses are the same. The
-// embedded field holds the runtime's first response, which describes the image before the kubelet pulled it. The field
-// "last" holds the latest response, which shows whether the kubelet pulled the image after the first response.
-// withLayers holds the latest complete response with layers, or else the latest incomplete response with layers. If no
-// response has layers, withLayers is nil.
+// embedded field holds the runtime's first response. If beforeSandbox is true, the first response describes the image
+// before the kubelet pulled it. The field "last" holds the latest response. It shows whether the kubelet pulled the
+// image after the first response. withLayers holds the latest complete response with layers. If all responses with
+// layers are incomplete, withLayers holds the latest of them. If no response has layers, withLayers is nil.
 type imageEvidence struct {
 	*imageResponse
 	last, withLayers *imageResponse
@@ -79,8 +79,8 @@ func (a *imageResponse) containsLess(queriedAt time.Time, image *Image) bool {
 // some layers.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image returns the responses about an image reference from the spec, or nil if the agent never queried the runtime
-// about the reference.
+// image returns the runtime's responses about an image. The argument "ref" is the image reference from the spec. If the
+// agent has no response about this image, the result is nil.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// latestTime returns the latest possible time of the milestone: the earliest upper bound of all constraints. The second
-// result is false if no constraint sets an upper bound.
+// latestTime returns the latest possible time of the milestone. If several constraints set an upper bound, the earliest
+// upper bound counts. If no constraint sets an upper bound, the second result is false.
 func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -15,8 +15,8 @@ func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 	return latest, latest != maxInstant
 }
 
-// earliestTime returns the earliest possible time of the milestone: the latest lower bound of all constraints. The
-// result is minInstant if no constraint sets a lower bound.
+// earliestTime returns the earliest possible time of the milestone. If several constraints set a lower bound, the
+// latest lower bound counts. If no constraint sets a lower bound, the result is minInstant.
 func (e *Evidence) earliestTime(k milestoneKey) instant {
 	earliest := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -37,8 +37,8 @@ func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
 	return e.constraints[i].latest, true
 }
 
-// runtimeEarliest returns the earliest possible time of a milestone according to the runtime, or minInstant if the
-// runtime reports no time for the milestone.
+// runtimeEarliest returns the earliest possible time of a milestone according to the runtime. If the runtime reports no
+// time for the milestone, the result is minInstant.
 func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -59,16 +59,16 @@ func (e *Evidence) hasRuntimeConstraint(k milestoneKey) bool {
 	return false
 }
 
-// sandboxRan reports whether there is evidence that a sandbox ran. sandboxRan also uses evidence about a container,
-// because a container runs in a sandbox.
+// sandboxRan reports whether there is evidence that a sandbox ran. Evidence about a container also counts, because a
+// container runs in a sandbox.
 func (e *Evidence) sandboxRan() bool {
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container != podWide || c.key.milestone == MilestoneSandboxRunning
 	})
 }
 
-// sandboxMayHaveFailed reports whether earlier sandboxes might have failed without leaving evidence. The argument
-// "begun" is the beginning of the known sandbox.
+// sandboxMayHaveFailed reports whether an earlier sandbox might have failed although no evidence shows the failure. The
+// argument "begun" is the time at which the known sandbox began.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latestTime(podMilestone(MilestoneAcknowledged))
 	if !known || begun == nil || begun.latest-acknowledged <= instant(sandboxPatience) {
@@ -77,13 +77,13 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	if e.mayHaveMissedEvents(begun.latest) {
 		return true
 	}
-	// After a failed sandbox, the kubelet waits at least podRetryLeast before it requests the next sandbox. So an
-	// earlier sandbox can have failed only if the known sandbox began at least podRetryLeast after the kubelet's
-	// pickup.
+	// After a failed sandbox, the kubelet waits at least podRetryLeast before it requests the next sandbox. If the
+	// known sandbox began within podRetryLeast after the kubelet picked up the pod, no earlier sandbox can have failed.
 	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }
 
-// acknowledgedSince returns the earliest possible time of the kubelet's pickup, or minInstant if unknown.
+// acknowledgedSince returns the earliest possible time at which the kubelet picked up the pod. If this time is unknown,
+// the result is minInstant.
 func (e *Evidence) acknowledgedSince() instant {
 	earliest := minInstant
 	k := podMilestone(MilestoneAcknowledged)

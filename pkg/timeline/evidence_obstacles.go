@@ -8,19 +8,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacleEvent is one Event about an obstacle, with the Event's first and latest occurrence.
+// obstacleEvent is one kubelet Event about an obstacle: a problem that prevented the creation of the pod's sandbox. The
+// fields "first" and "last" are the Event's first and latest occurrence.
 type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// fromRuntime is true if the latest occurrence is the runtime's response about its network, and false if the latest
-	// occurrence is an Event.
+	// fromRuntime is true if the latest occurrence comes from the runtime's response about its network. fromRuntime is
+	// false if the latest occurrence comes from an Event.
 	fromRuntime bool
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// latestRetry returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
+// latestRetry returns the latest possible time of the kubelet's next attempt after the Event's latest occurrence. If
+// this time is unknown, the result is maxInstant.
 func (h obstacleEvent) latestRetry() instant {
 	if h.row().retry == nil {
 		return maxInstant
@@ -45,7 +47,7 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 	h := obstacleEvent{obstacle: named, first: firstOccurrence(o), last: latestOccurrence(o), count: o.Count}
 	if strings.HasPrefix(o.Message, imagepull.CombinedPrefix) {
-		// In a combined Event, only the text and the latest timestamp belong to the same occurrence.
+		// The text of a combined Event describes only the occurrence at the latest timestamp.
 		h.first, h.count = h.last, 1
 	}
 	i, found := slices.BinarySearchFunc(e.obstacleEvents, h, obstacleEvent.compare)
@@ -61,9 +63,10 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's responses about its network. If an
-// Event reports that the network is not ready, the obstacle lasts at least until the runtime's last report that the
-// network is not ready. While the network is not ready, the kubelet does not start the pod.
+// obstacleEventsWithRuntime returns the Events about obstacles, and also uses the runtime's responses about its
+// network. If an Event reports that the network is not ready, the runtime can still report this problem after the
+// Event. Then the obstacle lasts at least until the runtime's last report of this problem. While the network is not
+// ready, the kubelet does not start the pod.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
@@ -86,9 +89,8 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
-// networkDownUntil returns the last time at which the runtime reported that its network was not ready. networkDownUntil
-// ignores reports after the runtime's first report of a ready network. If no report remains, networkDownUntil returns
-// zero.
+// networkDownUntil returns the last time at which the runtime reported that its network was not ready. It ignores
+// reports after the runtime first reported a ready network. If no report remains, the result is zero.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
@@ -98,12 +100,12 @@ func (e *Evidence) networkDownUntil() (until instant) {
 	return until
 }
 
-// manyOccurrences is larger than the number of occurrences that an Event can have before the agent gives up on
-// the start-up.
+// manyOccurrences limits the loop in isContinuous. Before the agent gives up on a start-up, an Event has fewer than
+// manyOccurrences occurrences.
 const manyOccurrences = 4096
 
-// isContinuous reports whether the kubelet's attempts fill the time between the first and the latest occurrence without
-// a gap.
+// isContinuous reports whether the kubelet retried without a gap from the first to the latest occurrence. If this time
+// is longer than the sum of the longest waits between h.count attempts, there was a gap.
 func (h obstacleEvent) isContinuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.fromRuntime {
@@ -126,9 +128,9 @@ type obstacleOccurrence struct {
 	from *obstacleEvent
 }
 
-// obstacleOccurrences returns the first and the latest occurrence of each obstacle Event, in order of time.
-// obstacleOccurrences leaves out occurrences after the beginning of a sandbox, because they concern a later mount of a
-// volume, or another sandbox.
+// obstacleOccurrences returns the first and the latest occurrence of each Event about an obstacle, in order of time. If
+// an occurrence is later than the beginning of the first sandbox, obstacleOccurrences leaves it out. Such an occurrence
+// concerns a later mount of a volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun))
@@ -162,19 +164,18 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	return all
 }
 
-// retryMilestone returns the key for the kubelet's next attempt after an obstacle.
+// retryMilestone returns the milestone key of the kubelet's next attempt after an obstacle.
 func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// latestRetry returns the latest possible time of the kubelet's next attempt after the Event's latest occurrence, or
-// maxInstant if unknown.
+// latestRetry returns the latest possible time of the kubelet's next attempt after the Event's latest occurrence. If
+// this time is unknown, the result is maxInstant.
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
-// dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
-// unknown. If the kubelet's attempts continued without a gap until the Event's latest occurrence, the result is the
-// time of the attempt after the latest occurrence. If the attempts had a gap, the result is the time of the first
-// attempt after o.
+// dueBy returns the latest possible time of one of the kubelet's attempts after the occurrence o. If the kubelet
+// retried without a gap until the Event's latest occurrence, dueBy chooses the next attempt after that occurrence. If
+// there was a gap, dueBy chooses the first attempt after o. If the time is unknown, dueBy returns maxInstant.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -186,7 +187,7 @@ func (o obstacleOccurrence) dueBy() instant {
 	}
 }
 
-// obstacleConstraints returns the times of the obstacles and of the kubelet's next attempts.
+// obstacleConstraints returns the times of the obstacles, and the times of the kubelet's next attempts after them.
 func (f *fold) obstacleConstraints() []constraint {
 	var constraints []constraint
 	for _, o := range f.obstacles {
@@ -212,9 +213,9 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince returns the earliest possible beginning of the sandbox. If no timestamp shows when the sandbox
-// began, sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of
-// work on a container, sandboxBegunSince returns the time of the fold.
+// sandboxBegunSince returns the earliest possible time at which the sandbox began. If no timestamp shows when the
+// sandbox began, the result is the time of the first sign of the sandbox. If there is no sign of a sandbox or of work
+// on a container, the result is f.asOf, the time until which the fold computes the timeline.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -236,8 +237,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox returns the earliest time at which the evidence shows a sandbox. Only containerd's store contains
-// the time at which a sandbox began.
+// firstSignOfSandbox returns the earliest time at which the evidence shows that a sandbox exists. Only containerd's
+// store contains the time at which a sandbox began.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {
@@ -252,7 +253,7 @@ func (f *fold) firstSignOfSandbox() instant {
 }
 
 // retryDue returns the latest time at which the kubelet retries after the last known obstacle. If this time is unknown,
-// retryDue returns maxInstant. If the retry meets another obstacle, the kubelet requests the sandbox later.
+// retryDue returns maxInstant. If another obstacle stops this retry, the kubelet requests the sandbox later.
 func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant

@@ -39,7 +39,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets PodScheduled later
+			if o.Pod.ReadAt.IsZero() { // the scheduler does not bind static pods; the kubelet sets PodScheduled later
 				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
@@ -66,7 +66,8 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 }
 
-// applyLost reads a condition that is false now but was true earlier.
+// applyLost handles a condition that is false now. If ContainersReady or Ready was true earlier, applyLost adds upper
+// bounds for the time at which the condition became true.
 func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	var m Milestone
 	switch c.Type {
@@ -110,12 +111,13 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 }
 
-// readyAtFirst is the maximum time between two timestamps: the kubelet's pickup of the pod, and the pod's first Ready
-// condition, which has the status False. The kubelet writes both timestamps in the same status update, but truncates
-// each timestamp separately.
+// readyAtFirst is the maximum time between two timestamps in the pod's status: startTime, and the transition time of
+// the pod's first Ready condition. The first Ready condition has the status False. The kubelet writes both timestamps
+// in the same status update, but truncates each timestamp separately.
 const readyAtFirst = 2 * time.Second
 
-// wasReady reports whether the pod's start-up is over: the pod is or was ready, has succeeded or has failed.
+// wasReady reports whether the pod's start-up is over. The start-up is over if the pod is or was ready, or if the pod
+// has succeeded or failed.
 func wasReady(p Pod) bool {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return true
@@ -128,8 +130,8 @@ func wasReady(p Pod) bool {
 	return false
 }
 
-// wasTrue reports whether a condition is false now but was true before. If the condition was true, its latest
-// transition is later than the kubelet's first status.
+// wasTrue reports whether a condition is false now but was true before. Such a condition has changed after the
+// kubelet's first status, so its latest transition is later than the first status.
 func wasTrue(p Pod, c Condition) bool {
 	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 }

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Anyone who can create Events in a namespace can forge a kubelet Event. So if the runtime's facts or the pod's spec
-// contradict an Event, the Event counts as a conflict and changes nothing else.
+// Anyone who can create Events in a namespace can forge a kubelet Event. So if an Event contradicts the runtime's facts
+// or the pod's spec, the timeline lists the Event as a conflict, and otherwise ignores the Event.
 
-// The agent accepts an Event whose timestamp is at most futureSlack later than the Event's arrival. The kubelet and the
-// agent use the same clock, and truncation can only make a timestamp earlier. But somebody can set the clock back
-// between the Event's timestamp and its arrival.
+// futureSlack is the maximum time by which an Event's timestamp can be later than the Event's arrival. If the
+// difference is larger, the agent ignores the Event. The kubelet and the agent use the same clock, and the truncation
+// to seconds never makes a timestamp later. But somebody can set the clock back between the Event's timestamp and its
+// arrival.
 const futureSlack = time.Second
 
-// maxPulledEvents is the maximum number of Events about a present image that the evidence keeps for each container. The
-// evidence keeps the earliest Events. The kubelet creates one Event about a present image for each run of a container,
-// so only crash loops and forged Events exceed the limit.
+// maxPulledEvents is the maximum number of Pulled Events that the evidence keeps for each container. If a container has
+// more Pulled Events, the evidence keeps the earliest. The kubelet creates one Pulled Event for each run of a
+// container, so only crash loops and forged Events exceed the limit.
 const maxPulledEvents = 16
 
 // ofFuture reports whether any timestamp of an Event is later than the Event's arrival by more than futureSlack.
@@ -24,7 +25,8 @@ func (o *EventSeen) ofFuture() bool {
 	return !o.ArrivedAt.IsZero() && (o.NamedAt.After(limit) || o.FirstAt.After(limit) || o.LastAt.After(limit))
 }
 
-// keepPulled keeps the earliest Events that report that a container's image is present.
+// keepPulled adds a Pulled Event to a container's evidence. If the evidence then has more than maxPulledEvents Pulled
+// Events, keepPulled removes the latest one.
 func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	switch {
 	case !c.pulled.known():
@@ -40,8 +42,8 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 }
 
 // firstCredible returns a container's first Pulled Event that the refuter does not refute. The result "refuted"
-// contains all Pulled Events before the returned Event, because the refuter refutes each of them. If several Events
-// report different durations and can concern the same pull, firstCredible ignores all their durations.
+// contains all earlier Pulled Events, because the refuter refutes each of them. Several Events can concern the same
+// pull but report different durations. In this case, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
@@ -73,7 +75,7 @@ type refutedEvent struct {
 // refuter holds the facts that can refute Events about the image of one container.
 type refuter struct {
 	absentUntil instant         // the time until which the image was absent, according to the runtime
-	workStart   instant         // the earliest possible time of the kubelet's work on the container
+	workStart   instant         // the earliest possible start of the kubelet's work on the container
 	image       uint64          // textHash of the container's image; 0 if unknown
 	images      []observedImage // the container's images; several if the image changed
 }
@@ -87,12 +89,14 @@ func (e *Evidence) refuter(index int16) refuter {
 		images: e.containers[index].images}
 }
 
-// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. For an image
-// volume, firstWorkStart returns the kubelet's pickup of the pod, which is always before the pull. The kubelet does not
-// work on a container before the first sandbox runs. The kubelet starts ephemeral containers before all other
-// containers. The kubelet starts other containers only after the earlier init containers have ended and the earlier
-// sidecars have started. firstWorkStart ignores earlier main containers, because the kubelet continues with the next
-// container even if a main container cannot start.
+// firstWorkStart returns the earliest possible time at which the kubelet began to work on a container:
+//   - For an image volume, this is the time at which the kubelet picked up the pod (status.startTime). The kubelet
+//     always pulls the image later.
+//   - For an ephemeral container, the first sandbox must run. The kubelet starts ephemeral containers before all other
+//     containers.
+//   - For any other container, the first sandbox must run, the earlier init containers must have ended, and the earlier
+//     sidecars must have started. The kubelet does not wait for earlier main containers: it continues with the next
+//     container even if a main container cannot start.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -117,8 +121,8 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 	return start
 }
 
-// completedAt returns the earliest possible time at which the kubelet continued after an init container or a
-// sidecar. completedAt uses only the runtime's timestamps.
+// completedAt returns the earliest possible time at which an init container succeeded or a sidecar started. Before
+// that, the kubelet does not work on the next container. completedAt uses only the runtime's timestamps.
 func (e *Evidence) completedAt(c *Container, index int16) instant {
 	done := e.runtimeEarliest(milestoneKey{index, 0, MilestoneRunning})
 	if c.Kind == KindSidecar {
@@ -127,8 +131,8 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	for attempt := range uint16(maxAttempts) {
 		done = max(done, e.runtimeEarliest(milestoneKey{index, attempt, MilestoneFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
-		// If the pod loses its sandbox, the kubelet can report a failure of an init container that succeeded. So
-		// completedAt ignores the exit code if the pod had a second sandbox.
+		// After the pod has lost its sandbox, the kubelet can report a failure of an init container that in fact
+		// succeeded. So if the pod had a second sandbox, completedAt ignores the exit code.
 		if !known || code == 0 || e.runtimeEarliest(milestoneKey{podWide, 1, MilestoneSandboxRunning}) != minInstant {
 			break
 		}
@@ -136,8 +140,8 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	return done
 }
 
-// tooEarly returns the reason to refute an Event that is older than the kubelet's first work on the container. For
-// other Events, tooEarly returns an empty string.
+// If an Event is older than the kubelet's first work on the container, tooEarly returns a reason to refute the Event.
+// Otherwise, tooEarly returns an empty string.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
@@ -149,7 +153,8 @@ func (r refuter) tooEarly(latest instant) string {
 func (r refuter) reasonToRefute(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
-	case p.image != r.image && imageWithHash(r.images, p.image) != "": // the runtime's facts are about another image
+	case p.image != r.image && imageWithHash(r.images, p.image) != "":
+		// The Event names another image of the container. The runtime's facts are not about that image.
 	case p.latest < r.absentUntil:
 		return "the runtime reports that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:
@@ -158,11 +163,15 @@ func (r refuter) reasonToRefute(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil returns the time until which a container's image was absent, according to the runtime. If the runtime's
-// latest response does not contain the image, the result is the time when the agent requested this response. If the
-// latest response contains the image, the result is the image's first timestamp. If the image has no such timestamp,
-// the result is the time when the agent first requested the image's state. absentUntil returns minInstant if the
-// runtime's responses show no absence, or if the kubelet used the image before the absence ended.
+// absentUntil returns the time until which a container's image was absent, according to the runtime's responses:
+//   - If the latest response reports that the image is absent, the result is the time at which the agent requested this
+//     response.
+//   - If the latest response reports the time of the image's first pull (FirstPulledAt), the result is this time.
+//   - If the latest response contains the image without this time, the result is the time at which the agent first
+//     requested the image's state.
+//
+// absentUntil returns minInstant if the responses show no absence, or if the kubelet used the image before the absence
+// ended.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {
@@ -202,7 +211,8 @@ func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, fa
 	return ""
 }
 
-// runtimeConfirms reports whether the runtime's timestamps of an image confirm the end of a pull.
+// runtimeConfirms reports whether one of the runtime's timestamps of the image confirms the end of the pull that a
+// Pulled Event reports.
 func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	c := e.specOf(index)
 	if c == nil {

@@ -23,8 +23,8 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	}
 }
 
-// applyNetwork records whether the runtime's network was ready. Observations without a response about the network
-// change nothing.
+// applyNetwork records whether the runtime's network was ready. If an observation contains no response about the
+// network, applyNetwork changes nothing.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	queriedAt := at(o.QueriedAt)
 	if o.NetworkUp && (e.networkUp == 0 || queriedAt < e.networkUp) {
@@ -66,9 +66,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	}
 }
 
-// applySandboxRecord records the times of a sandbox whose ImageFirst is true (containerd 1.x). The runtime sets BegunAt
-// after it has prepared the sandbox's file system, and it never pulls the sandbox image between BegunAt and
-// NetworkReadyAt.
+// applySandboxRecord records the times of a sandbox whose field ImageFirst is true (containerd 1.x). The runtime sets
+// BegunAt only after it has prepared the sandbox's file system. The runtime never pulls the sandbox image between
+// BegunAt and NetworkReadyAt.
 func (e *Evidence) applySandboxRecord(s Sandbox) {
 	attempt := clampAttempt(s.Attempt)
 	begun, ready := at(s.BegunAt), at(s.NetworkReadyAt)

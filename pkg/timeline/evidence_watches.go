@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// watchPoint holds the time and the field Order of an observation about a pod's Event watches.
+// watchPoint holds the time and the field Order of one EventsWatched or EventsLost observation.
 type watchPoint struct {
 	order int64 // EventsWatched.Order or EventsLost.Order
 	at    instant
@@ -18,9 +18,9 @@ func (p watchPoint) isAfter(o watchPoint) bool {
 	return p.at > o.at
 }
 
-// applyWatched records the period that an Event watch covers. The period begins at EventsWatched.Since. If no Events
-// are missing between two watches, the period of the later watch also includes the period of the earlier watch. So the
-// period of the latest watch shows which Events can be missing.
+// applyWatched records the period that an Event watch covers. The period begins at EventsWatched.Since. If the agent
+// missed no Events between two watches, the later watch also covers the period of the earlier watch. So the period of
+// the latest watch alone shows which Events the agent might have missed.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
@@ -49,10 +49,10 @@ func (e *Evidence) applyEventsLost(o EventsLost) {
 	}
 }
 
-// mayHaveMissedEvents reports whether the agent might have missed Events before the instant "by". The agent might have
-// missed Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil
-// handles missed Events from before the latest watch. If the agent's clock was set back while the watch was open,
-// mayHaveMissedEvents ignores the time at which the agent lost the watch.
+// mayHaveMissedEvents reports whether the agent might have missed Events before the instant "by". If no watch was ever
+// open, the result is true. If the agent lost the latest watch before "by" and did not reopen it, the result is also
+// true. If the agent's clock was set back while the lost watch was open, mayHaveMissedEvents ignores the time of the
+// loss, and returns true for any "by". For Events from before the latest watch, see eventsMissedUntil.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	if e.watchFirstOpened.IsZero() {
 		return true
@@ -62,8 +62,8 @@ func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 }
 
 // eventsMissedUntil returns the start of the period that the latest Event watch covers. The agent might have missed
-// Events from before this period. eventsMissedUntil returns zero if the watch has delivered all Events since the
-// kubelet's pickup, because the kubelet creates no Event about a pod before its pickup.
+// Events from before this period. The kubelet creates no Event about a pod before it picks up the pod. So if the period
+// begins before the pickup, eventsMissedUntil returns zero.
 func (e *Evidence) eventsMissedUntil() instant {
 	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
 		return 0
@@ -82,9 +82,9 @@ func (e *Evidence) watchesLimited() bool {
 // default).
 const eventLifetime = 50 * time.Minute
 
-// mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. Even a watch
-// that covers the time since the kubelet's pickup can lack the first Events, because the API server might have deleted
-// these Events before the watch opened.
+// mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. The API
+// server might have deleted these Events before the watch opened. So the agent can miss them even if the watch covers
+// the whole time since the kubelet picked up the pod.
 func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():

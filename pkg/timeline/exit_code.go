@@ -6,7 +6,7 @@ const (
 	signalKill        = 9
 	codeKilled        = codeSignal + signalKill
 	codeTerminated    = codeSignal + 15 // SIGTERM ended the process
-	reasonOutOfMemory = "OOMKilled"     // the reason that the kubelet and the runtime use
+	reasonOutOfMemory = "OOMKilled"     // the kubelet and the runtime report this reason
 )
 
 // signalOf returns the signal that an exit code represents, or 0 for none.

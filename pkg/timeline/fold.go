@@ -10,7 +10,7 @@ import (
 // maxConflicts limits the conflicts of a timeline. A normal pod has at most two conflicts.
 const maxConflicts = 32
 
-// fold is the computation of one timeline.
+// fold holds the intermediate results of the computation of one timeline.
 type fold struct {
 	e                  *Evidence
 	asOf               instant
@@ -55,8 +55,8 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline. The result "until" is the instant from which the timeline must be folded again. Before
-// "until", only the length of the current phase changes, unless new evidence arrives.
+// fold computes the timeline. Before the instant "until", only the length of the current phase changes. From "until"
+// on, or if new evidence arrives, the timeline must be computed again.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.milestonesInOrder()
@@ -85,8 +85,9 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather collects the evidence's constraints in sorted order. gather leaves out the kubelet's pull requests for a
-// restart of a container. gather also adds the constraints that the fold derives from several Events.
+// gather collects the evidence's constraints in sorted order. If the kubelet requested an image for a restart of a
+// container, gather leaves out this request. gather also adds the constraints that the fold derives from several
+// Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -234,7 +235,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// uniqueConflicts returns the conflicts without duplicates, because several chains can report the same conflict.
+// uniqueConflicts returns the conflicts without duplicates. Several chains can report the same conflict.
 func (f *fold) uniqueConflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -268,10 +269,10 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missingMilestones lists the milestones that the pod has passed but that lack evidence. The list "unreported" contains
-// the milestones that the runtime can never report. The list "missing" contains the other milestones, except optional
-// milestones and milestones whose Event the kubelet's client might have dropped. The list "missing" also contains
-// a text about dropped evidence, and the result of missingEvents.
+// missingMilestones lists the milestones that the pod has passed, but for which there is no evidence. The list
+// "unreported" contains the milestones that the runtime can never report. The list "missing" contains the other
+// milestones. It leaves out optional milestones, and milestones whose Event the kubelet's client might have dropped.
+// The list "missing" also contains a text about dropped evidence, and the result of missingEvents.
 func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1
@@ -309,8 +310,8 @@ func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	return false
 }
 
-// missingEvents describes the agent's limits that might have hidden Events about the pod. If the timeline needs no
-// further Events, missingEvents returns nil.
+// missingEvents lists the agent's limits that might be the reason for missing Events about the pod. If the timeline
+// needs no further Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {
 		return nil

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// boundary is a known milestone on the path from scheduling to readiness, with the phases between the previous
-// milestone and this milestone. A boundary has several phases if the evidence cannot separate them.
+// boundary is a known milestone on the path from scheduling to readiness, with the phase that ends at this milestone.
+// If the evidence cannot separate several phases before the milestone, the boundary lists all of them.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
 	container  string
 	attempt    uint16
 	from       instant // the estimate of the previous milestone in the same chain
-	concurrent bool    // the step happens in parallel with the kubelet's work
+	concurrent bool    // the step before the milestone happens in parallel with the kubelet's work
 }
 
-// boundaries returns the known boundaries from scheduling to readiness, in order of time. Each boundary takes its
-// phases from the chain that contains the boundary's milestone. If the kubelet works on one container during another
-// container's back-off, the phases show this work, and not the back-off. If a container ends while the kubelet works on
-// another container, the end is not a boundary, because the kubelet finishes the work on the other container first.
+// boundaries returns the known boundaries from scheduling to readiness, in order of time. The chain that contains a
+// milestone determines the phases of its boundary. If the kubelet works on one container during another container's
+// back-off, the phases show this work, and not the back-off. If a container ends while the kubelet works on another
+// container, the end is not a boundary, because the kubelet finishes the work on the other container first.
 func (f *fold) boundaries() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -43,7 +43,8 @@ func (f *fold) boundaries() []boundary {
 	})
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
-		// The pod's steps without evidence happened before the first evidence about a container.
+		// The pod's last steps can lack evidence. These steps happened before the first evidence about a container, so
+		// the first boundary in "work" gets their phases.
 		work[0].phases, work[0].container = uniquePhases(pending, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // path[0] is the creation of the pod
@@ -51,8 +52,8 @@ func (f *fold) boundaries() []boundary {
 
 // shareUnordered handles main containers whose milestones have wide intervals, for example because timestamps are
 // truncated to seconds. If the milestones of two containers have overlapping intervals, no evidence shows on which
-// container the kubelet worked first. So the time before two overlapping milestones can belong to the phases of both
-// containers.
+// container the kubelet worked first. So shareUnordered adds the phases of each of these two boundaries to the other
+// boundary.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool {
 		return b.bound.latest-b.bound.earliest > responseDelay && f.isOfMainContainer(b)
@@ -75,7 +76,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// addCandidates adds phases to which the time before the boundary can also belong.
+// addCandidates adds further possible phases of the time before the boundary.
 func (b *boundary) addCandidates(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -92,10 +93,10 @@ func (f *fold) isOfMainContainer(b *boundary) bool {
 		})
 }
 
-// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until the
-// probe succeeds, the kubelet does not work on later containers. If a known milestone shows that the kubelet worked on
-// a later container, the probe had succeeded, but the agent missed the success. In this case, the path can leave out
-// the end of the run: see boundaries.
+// awaitsStart reports whether a boundary is the end of a sidecar's run, and the sidecar's startup probe had not
+// succeeded before. Until the probe succeeds, the kubelet does not work on later containers. If a known milestone shows
+// that the kubelet worked on a later container, the probe had succeeded, but the agent missed the success. In this
+// case, the method "boundaries" can leave out the end of the run.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
@@ -140,10 +141,10 @@ func (f *fold) isProbeBeforeMain(b *boundary) bool {
 	})
 }
 
-// nextMainBeganBeforeRestart reports whether the kubelet began to work on one of the following main containers between
-// two runs of the boundary's container: after the first run had ended, and before the second run began. The kubelet
-// starts all main containers in one pass, one after the other, and does not wait until a container exits. The kubelet
-// waits for a post-start hook, so nextMainBeganBeforeRestart returns false for a container with a post-start hook.
+// nextMainBeganBeforeRestart examines the end of a main container's first run. It reports whether the kubelet began to
+// work on a later main container after this end, and before the container's second run began. The kubelet starts all
+// main containers in one pass, one after the other, and does not wait until a container exits. But the kubelet waits
+// for a post-start hook, so nextMainBeganBeforeRestart returns false for a container with a post-start hook.
 func (f *fold) nextMainBeganBeforeRestart(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.isOfMainContainer(b) {
 		return false

@@ -15,9 +15,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
-		// The kubelet reports two durations of a pull: with and without the wait in the queue. Both reported durations
-		// include the delay of the runtime's response, so their difference, which is the wait in the queue, does not
-		// include the delay.
+		// The kubelet reports two durations of a pull: with and without the wait in the queue. Both durations include
+		// the delay of the runtime's response. Their difference is the wait in the queue, without this delay.
 		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
 		if to.key.milestone == MilestonePullStarted {
 			reported, delay = message.Waiting-message.Pull, durationSlack
@@ -69,10 +68,10 @@ const runtimeSlack = 500 * time.Millisecond
 //   - the time from the arrival of a layer's last byte to the runtime's timestamp for this layer
 const busySlack = 100 * time.Millisecond
 
-// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If this
-// time is at most runtimeSlack, which is normal for a node with enough CPU and disk bandwidth, slowestStart returns 0.
-// On a node that lacks CPU or disk bandwidth, all work of the kubelet and the runtime takes longer, including work
-// without timestamps.
+// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. For a time
+// up to runtimeSlack, slowestStart returns 0, because such a time is normal for a node with enough CPU and disk
+// bandwidth. On a node that lacks CPU or disk bandwidth, all work of the kubelet and the runtime takes longer,
+// including work without timestamps.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -93,13 +92,13 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can have a cause other than s.Cause, because no timestamp separates the
-// work of the two causes. The main cases are:
+// undatedWork returns how much of a phase can have a cause other than s.Cause. No timestamp separates the work of the
+// two causes. The main cases are:
 //   - a phase that can contain work of both the kubelet and the runtime
-//   - a wait of the kubelet that ends when the runtime has created a container
+//   - a wait of the kubelet that ends with the creation of a container: the creation is work of the runtime
 //   - PhaseContainerCreate: its cause is the runtime, but the phase begins with work of the kubelet
-//   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
-//     time than the step from MilestoneNetworkReady to MilestoneSandboxRunning.
+//   - PhaseNetwork: its cause is the network, but the runtime also works on the sandbox before and after the network
+//     plugin. This work takes less time than the step from MilestoneNetworkReady to MilestoneSandboxRunning.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -126,15 +125,15 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhasePostStartHook:
-		// No source reports when the hook returned. A restarted kubelet does not wait for the hook again, so the phase
+		// No source reports when the hook returned. A restarted kubelet does not wait for the hook again. So the phase
 		// can include time in which the kubelet was stopped. After the hook, the kubelet can look up registry
 		// credentials for the next container.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync && s.Duration() > statusPatience && (end.milestone == MilestonePullRequested ||
 		end.milestone == MilestonePullFinished && f.pulledImage(f.name(end)) != nil):
 		// The kubelet usually starts to work on the image within statusPatience after the beginning of this phase. If
-		// the kubelet restarted, it might have requested the image before the restart, and the Events about that
-		// request might be lost.
+		// the kubelet restarted, it might have requested the image before the restart. The Events about that request
+		// might be lost.
 		return s.Duration()
 	case s.Phase == PhaseKubeletSync &&
 		(begin.milestone == MilestoneSandboxRunning || begin.milestone == MilestoneRunning):
@@ -148,7 +147,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		// The phase includes the kubelet's wait of at least podRetryLeast before the failed attempt. The rest of the
-		// phase can include other steps of the failed attempt, so the rest counts as the error bound.
+		// phase can include other steps of the failed attempt. So the whole rest counts as the error bound.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.maxKubeletAbsence(begin) + f.otherCauseBeforeFailedSandbox(end)
@@ -193,10 +192,10 @@ func (f *fold) undatedSandboxWork(end milestoneKey) time.Duration {
 	return 0
 }
 
-// missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
-// have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
-// The kubelet doubles its wait after each failure, so each wait is at most the first wait plus the sum of all earlier
-// waits.
+// missedObstacles returns the part of a phase before the sandbox that unknown obstacles might have caused. The agent
+// might have missed Events about obstacles if the Event watch began after the kubelet picked up the pod. The kubelet
+// doubles its wait after each failure. So each wait is at most as long as all earlier waits together, plus the first
+// wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -215,10 +214,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty examines the kubelet's wait after an obstacle, and returns the part of this wait during which the
-// obstacle might already have been over. The wait ends with the kubelet's next attempt. The obstacle might have ended
-// immediately after the Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so only the
-// rest of the wait is uncertain.
+// obstacleUncertainty returns for how long an obstacle might already have been over while the kubelet still waited for
+// its next attempt. The obstacle might have ended immediately after the Event. After a failed sandbox, the kubelet
+// always waits at least podRetryLeast, so only the rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandboxFailed {
 		return podRetry - podRetryLeast
@@ -226,9 +224,9 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// otherCauseAfterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time
-// that can have another cause. After a failed sandbox, the kubelet waits at least podRetryLeast before its next
-// attempt. For the rest of the time until the milestone, the kubelet might have been stopped.
+// otherCauseAfterObstacle returns how much of the time from an obstacle to a later milestone can have another cause.
+// After a failed sandbox, the kubelet waits at least podRetryLeast before its next attempt. In the rest of the time
+// until the milestone, the kubelet might have been stopped.
 func otherCauseAfterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandboxFailed:
@@ -239,8 +237,8 @@ func otherCauseAfterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	return o.latestRetry().sub(o.latest) + retrySlack
 }
 
-// otherCauseBeforeFailedSandbox returns the result of otherCauseAfterObstacle for the obstacle before a failed sandbox.
-// If there was no earlier obstacle, otherCauseBeforeFailedSandbox returns 0.
+// otherCauseBeforeFailedSandbox returns the result of otherCauseAfterObstacle for the last obstacle before a failed
+// sandbox. If there was no earlier obstacle, otherCauseBeforeFailedSandbox returns 0.
 func (f *fold) otherCauseBeforeFailedSandbox(failed milestoneKey) time.Duration {
 	for i := 1; i < len(f.obstacles); i++ {
 		if f.obstacles[i].key == failed {
@@ -250,8 +248,8 @@ func (f *fold) otherCauseBeforeFailedSandbox(failed milestoneKey) time.Duration 
 	return 0
 }
 
-// maxKubeletAbsence returns the longest time for which the kubelet might have been stopped. maxKubeletAbsence adds up
-// the results of timeBeyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
+// maxKubeletAbsence returns the longest time for which the kubelet might have been stopped. The result is the sum of
+// timeBeyondWaits for all obstacles that the kubelet first reported after the milestone "begin".
 func (f *fold) maxKubeletAbsence(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -286,8 +284,8 @@ func (f *fold) timeBeyondWaits(h *obstacleEvent) time.Duration {
 }
 
 // timeBeyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result
-// is the duration of the phase, minus the kubelet's minimum waits between its attempts. If no milestone of the
-// container has ended the phase, the result is only the time after refusalDue.
+// is the duration of the phase, minus the kubelet's minimum waits between its attempts. If the phase has not ended with
+// a milestone of this container, the result is only the time after refusalDue.
 func (f *fold) timeBeyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -311,9 +309,9 @@ func (f *fold) otherRefusalDelay(begin milestoneKey) time.Duration {
 
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
-// the whole pod every five minutes. refusalDue considers the limit of Events only if the evidence proves that the pod
-// has reached the limit. Without a proof, the additional five minutes could hide that the kubelet was stopped.
-// refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
+// the whole pod every five minutes. refusalDue adds these five minutes only if the evidence proves that the pod has
+// reached the limit. Otherwise, the five minutes could hide that the kubelet was stopped. refusalDue returns maxInstant
+// if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant
@@ -328,8 +326,9 @@ func (f *fold) refusalDue(from *bound) instant {
 	return last + instant(due)
 }
 
-// lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The
-// result "beyond" is the time from the first refusal to "last", minus the kubelet's minimum waits between its attempts.
+// lastRefusal returns the time of the latest reported refusal up to the instant "by". A refusal is a failed attempt to
+// create the container or to check its image. The result "beyond" is the time from the first refusal to "last", minus
+// the kubelet's minimum waits between its attempts.
 func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
 	c := &f.e.containers[from.key.container]
 	refused := c.refused
@@ -340,8 +339,8 @@ func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.D
 		return from.latest, 0
 	}
 	last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-	// If the Event is older than the phase, the Event's count includes earlier failures, so the number of waits in the
-	// phase is unknown.
+	// If the Event is older than the phase, the Event's count includes earlier failures. In this case, the number of
+	// waits in the phase is unknown.
 	if refused.first.latest >= from.earliest-instant(firstCheck) {
 		beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 	}

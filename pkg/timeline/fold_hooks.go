@@ -31,9 +31,9 @@ func (f *fold) endsOwnHook(c *Container) bool {
 }
 
 // withCredentialLookup adds the phase kubelet_sync to a wait for a post-start hook. The argument "wait" ends when the
-// kubelet requests a pull or finds the image on the node. Before the end of "wait", the kubelet can look up the
-// registry credentials, and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No
-// source reports when the kubelet begins the lookup, so the wait for the hook can also contain the lookup.
+// kubelet requests a pull or finds the image on the node. Before that, the kubelet can look up the registry
+// credentials, and run a credential plugin for up to a minute (pkg/kubelet/images, EnsureImageExists). No source
+// reports when the kubelet begins the lookup. So the evidence does not separate the lookup from the hook.
 func withCredentialLookup(wait step) step {
 	if wait.phase == PhasePostStartHook {
 		wait.also = alsoKubeletSync
@@ -42,13 +42,13 @@ func withCredentialLookup(wait step) step {
 }
 
 // mayLookUp reports whether the kubelet might have looked up registry credentials before it found a container's image.
-// By default, kubelets since version 1.35 check whether a pod has access to an image that is already on the node, and
-// report the check in the Event about the image. For the check, the kubelet looks up credentials only if it pulled the
+// Since version 1.35, the kubelet checks by default whether a pod has access to an image that is already on the node.
+// The Event about the image reports this check. The kubelet looks up credentials for the check only if it pulled the
 // image earlier with the credentials of a Secret or of a service account (pkg/kubelet/images/pullmanager,
-// MustAttemptImagePull). If the kubelet pulled the image with credentials, another pod has access to the image only if
-// the other pod has the same Secret, or if a credential plugin returns credentials for the other pod's service account.
-// No source reports with which credentials the kubelet pulled the image. Without an Event about the image, the Events
-// about the pod's other images show whether the kubelet checks images.
+// MustAttemptImagePull). Another pod then has access to the image only in two cases: the pod has the same Secret, or a
+// credential plugin returns credentials for the pod's service account. No source reports with which credentials the
+// kubelet pulled the image. If there is no Event about the image, the Events about the pod's other images show whether
+// the kubelet checks images.
 func (f *fold) mayLookUp(index int16) bool {
 	if p := f.pulls[index].pulled; p.present {
 		return p.checked
@@ -58,9 +58,9 @@ func (f *fold) mayLookUp(index int16) bool {
 	})
 }
 
-// withImageLookup returns a wait with all its possible phases. The wait ends when the kubelet finds the image on the
-// node. If the pod has a pull Secret, the wait can include the lookup of registry credentials. The kubelet checks the
-// access to the image even if the pull policy forbids pulls.
+// withImageLookup returns a wait that ends when the kubelet finds the image on the node, with all possible phases of
+// the wait. If the pod has a pull Secret, the wait can include the lookup of registry credentials. The kubelet checks
+// the access to the image even if the pull policy forbids pulls.
 func (f *fold) withImageLookup(wait step, index int16) step {
 	if f.e.pod.PullSecrets && f.mayLookUp(index) {
 		return withCredentialLookup(wait)
@@ -73,11 +73,11 @@ var beforeHook = []Phase{
 	PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseContainerCreate, PhaseContainerStart,
 }
 
-// mayPrecedeRun examines a period that looks like a post-start hook, and reports whether the period might have begun
-// before the container ran. The argument "from" is the beginning of the period. If only the kubelet reports when the
-// container started, this time is truncated to seconds. So the estimated start of the container can be later than the
-// beginning of the period. If the period can contain work on the next container, mayPrecedeRun returns false, because
-// such a period is unattributed anyway.
+// mayPrecedeRun reports whether a period that looks like a post-start hook might have begun before the container ran.
+// The argument "from" is the beginning of the period. If only the kubelet reports when the container started, this time
+// is truncated to seconds. So the estimated start of the container can be later than the beginning of the period. If
+// the period can contain work on the next container, mayPrecedeRun returns false, because such a period is unattributed
+// anyway.
 func (f *fold) mayPrecedeRun(from *bound, until instant, w phaseCandidates) bool {
 	s := step{previous: true}
 	if w.phases[0] != PhasePostStartHook || !s.belongsToPrevious(w.phases) {

@@ -6,7 +6,7 @@ import "slices"
 // stopped. The method wasKilled covers runs that ended because the kubelet ended the whole pod, for example after an
 // eviction.
 
-// runEndStep returns the step that ends a run, with all phases that the time of the run can belong to.
+// runEndStep returns the step that ends a run, with all possible phases of the run.
 func (f *fold) runEndStep(c *Container, end step) step {
 	killed, explained := f.classifyKill(c, end.key.attempt)
 	code, known := f.e.containers[end.key.container].exitCode(int(end.key.attempt))
@@ -37,9 +37,9 @@ const codeUnknown = 255
 // classifyKill reports whether SIGKILL or SIGTERM ended a run, and whether the container itself can be the reason.
 //   - The kubelet stops a container if a liveness or startup probe or a post-start hook fails.
 //   - The kernel kills a container that exceeds its memory limit or the limit of its pod. If the node runs out of
-//     memory, the kernel can also kill a container that does not exceed its limit. The reason OOMKilled in the status
-//     does not distinguish these two kinds of kills, because containerd derives the reason from the cgroup's counter
-//     oom_kill, which counts both kinds.
+//     memory, the kernel can also kill a container that does not exceed its limit. The status contains the reason
+//     OOMKilled in both cases. containerd derives this reason from the cgroup's counter oom_kill, which counts both
+//     kinds of kills.
 //
 // If no probe, hook or memory limit explains a kill, the reason is outside the pod: the node ran out of memory, or
 // somebody killed or stopped the container.
@@ -57,9 +57,9 @@ func (f *fold) classifyKill(c *Container, attempt uint16) (killed, explained boo
 	return killed, explained
 }
 
-// undatedKill reports whether SIGKILL or SIGTERM ended the container's run in the phase s. In a phase with such a kill,
-// the cause can differ from s.Cause. A probe, a hook or the container's memory limit can explain the kill, but somebody
-// might also have killed the container.
+// undatedKill reports whether SIGKILL or SIGTERM ended the container's run in the phase s. A probe, a hook or the
+// container's memory limit can explain such a kill, but somebody might also have killed the container. So the cause of
+// the phase can differ from s.Cause.
 func (f *fold) undatedKill(s Span) bool {
 	if s.Phase != PhaseFailedRun && s.Phase != PhaseInitRun && s.Phase != PhaseSandboxLost {
 		return false
@@ -72,11 +72,11 @@ func (f *fold) undatedKill(s Span) bool {
 	return killed
 }
 
-// undatedStart reports whether the agent might have missed a status with started=true from before a sidecar's failure.
-// After a sidecar has started, the next containers do not wait for the end of its run. Without a startup probe, a
-// sidecar counts as started when the kubelet detects that it runs (computeInitContainerActions in
-// pkg/kubelet/kuberuntime). For a sidecar with a startup probe, the agent can miss the status with started=true only if
-// the agent received the first pod object from a list.
+// undatedStart reports whether a failed sidecar might have started before its failure without the agent's knowledge.
+// The agent might have missed a status with started=true. After a sidecar has started, the next containers do not wait
+// for the end of its run. Without a startup probe, a sidecar counts as started when the kubelet detects that it runs
+// (computeInitContainerActions in pkg/kubelet/kuberuntime). For a sidecar with a startup probe, the agent can miss the
+// status with started=true only if the agent received the first pod object from a list.
 func (f *fold) undatedStart(s Span) bool {
 	return s.Phase == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == s.Container && c.Kind == KindSidecar && (!c.StartupProbe || !f.e.firstSeen.live)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// crashLoop is the waiting reason in the status of a container in back-off. The kubelet does not set CrashLoopBackOff
-// at the end of a run, but at its next attempt to start the container. Until the kubelet's next attempt, the status
-// shows only that the last run ended.
+// crashLoop is the waiting reason in the status of a container in back-off. After a run has ended, the kubelet sets
+// this reason only at its next attempt to start the container. Until this attempt, the status shows only that the last
+// run ended.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
@@ -17,10 +17,10 @@ type phaseCandidates struct {
 	attempt   uint16
 }
 
-// openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
-// after the last known step of the first container whose steps are not all known. If the kubelet works on a main
-// container while another container waits for its next run, the result contains the work and not the wait: see
-// boundaries. A run that ended after the instant "until" counts as running.
+// openPhase returns the possible phases of the time after the last known milestone. openPhase searches for the first
+// container whose last step is not known yet. The result contains the phases after the last known step of this
+// container. If the kubelet works on a main container while another container waits for its next run, the result
+// contains the work and not the wait: see boundaries. A run that ended after the instant "until" counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)
@@ -58,8 +58,8 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	return w
 }
 
-// withoutNextRuns returns the phase of a pod whose containers have all started, if the kubelet starts none of them
-// again.
+// withoutNextRuns returns the possible phases of a pod if all its containers have started and the kubelet starts none
+// of them again.
 func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 	var ended *Container
 	for _, c := range f.containers {
@@ -100,9 +100,10 @@ func (f *fold) blocksLater(i int) bool {
 		})
 }
 
-// withLaterWork returns the possible phases if the kubelet works on a main container after container i. The kubelet
-// starts main containers one after the other. So work on a later container shows that the kubelet has already created
-// or refused container i, even if no other evidence shows this.
+// withLaterWork adjusts "next", the possible phases of container i. If the kubelet works on a later main container
+// instead, withLaterWork returns the possible phases of this work. The kubelet starts main containers one after the
+// other. So work on a later container shows that the kubelet has already created container i or failed to create it,
+// even if no other evidence shows this.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)
@@ -123,16 +124,16 @@ func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	return next
 }
 
-// createdOrRefused reports whether there is evidence of a container's creation or refusal.
+// createdOrRefused reports whether there is evidence that the kubelet created a container or failed to create it.
 func (f *fold) createdOrRefused(index int16) bool {
 	return slices.ContainsFunc([]Milestone{
 		MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated, MilestoneRunning,
 	}, func(m Milestone) bool { return f.bounds.find(milestoneKey{index, 0, m}) != nil })
 }
 
-// nextRun returns the phase of the wait for a container's next run. nextRun returns nil in three cases: the kubelet
-// will not start the container again, the last run ended after the instant "until", or the kubelet ended the last run
-// together with the pod.
+// nextRun returns the possible phases of the wait for a container's next run. nextRun returns nil in three cases: the
+// kubelet will not start the container again, the last run ended after the instant "until", or the kubelet ended the
+// last run together with the pod.
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.willRestart(c) && c.WaitingReason != crashLoop {
 		return nil
@@ -241,9 +242,9 @@ func (f *fold) endedForGood(c *Container) bool {
 
 // mayEndForGood reports whether a main container failed before the instant "until", and the kubelet might not start it
 // again. Since Kubernetes 1.34, restart rules can overrule the restart policy Never for some exit codes
-// (ContainerShouldRestart in pkg/api/v1/pod). The evidence contains no restart rules, so it does not distinguish a
-// container with such rules from a container with the policy OnFailure. If no other main container can still run,
-// mayEndForGood returns false, because the kubelet either starts the container again or reports that the pod failed.
+// (ContainerShouldRestart in pkg/api/v1/pod). The evidence contains no restart rules. So a container with such rules
+// looks like a container with the policy OnFailure. If all other main containers have terminated, mayEndForGood returns
+// false. In this case, the kubelet either starts the container again or reports that the pod failed.
 func (f *fold) mayEndForGood(c *Container, until instant) bool {
 	return c.Kind == KindMain && c.State == StateTerminated && !c.RestartsAlways && f.nextRun(c, until) != nil &&
 		slices.ContainsFunc(f.containers, func(o *Container) bool {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound reaches all
-// later milestones of a sequence, but a reduced upper bound reaches only the previous milestone. If the fold stops
-// early, intervals are wider than necessary, but never wrong.
+// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound can raise
+// the lower bounds of all later milestones in the sequence. But a reduced upper bound can reduce only the upper bound
+// of the previous milestone. If the fold stops early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in the order in which they must have happened.
@@ -31,7 +31,7 @@ func (f *fold) milestonesInOrder() []sequence {
 		}
 		done := f.firstSuccess(c, steps)
 		gate = slices.Concat(gate, f.knownMilestones(steps[:done]))
-		// If steps of an init container remain, the container ran again, because the sandbox was new or because all
+		// If an init container has remaining steps, it ran again, because the pod got a new sandbox or because all
 		// containers were restarted. For a sidecar, the remaining steps begin with the end of the first run.
 		if done < len(steps) {
 			all = append(all, f.knownMilestones(steps))
@@ -108,9 +108,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// failureConstraints returns the constraint that the pod failed at Pod.FailedBy or earlier. The fold needs this
-// constraint only if the agent did not see the failure live. FailedBy is on the control plane's clock. If the node's
-// clock shows that a run ended after FailedBy, the two clocks might differ, so failureConstraints returns no
+// failureConstraints returns a constraint: the pod failed at Pod.FailedBy or earlier. The fold needs this constraint
+// only if the agent did not see the failure live. FailedBy is on the control plane's clock. If a run ended after
+// FailedBy according to the node's clock, the two clocks might differ. In this case, failureConstraints returns no
 // constraint.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
@@ -128,11 +128,11 @@ func (f *fold) failureConstraints() []constraint {
 	return []constraint{by}
 }
 
-// startConstraints returns an upper limit for the start of each sidecar: the kubelet creates the next containers only
-// after the sidecar has started. The fold needs the upper limit only if no status reported the start of the sidecar's
-// first run. A status can also report the start of a second run, but the next containers wait only for the first run.
-// If the sidecar's second run began before the upper limit, the limit can apply to either run, so startConstraints
-// returns no limit for the sidecar.
+// startConstraints returns an upper limit for the start of each sidecar. The kubelet creates the next containers only
+// after the sidecar has started, so their creation is an upper limit. The fold needs the limit only if no status
+// reported the start of the sidecar's first run. A status can also report the start of a second run, but the next
+// containers wait only for the first run. If the sidecar's second run began before the upper limit, the limit can apply
+// to either run. In this case, startConstraints returns no limit for the sidecar.
 func (f *fold) startConstraints() (all []constraint) {
 	for i, c := range f.containers {
 		if c.Kind != KindSidecar {
@@ -156,9 +156,9 @@ func (f *fold) startConstraints() (all []constraint) {
 	return all
 }
 
-// onlyFirstRun reports whether only the first run of a container began before the instant "by". If no evidence shows
-// when a run's container was created, onlyFirstRun uses the start of the run instead. The kubelet does no other work
-// between a container's creation and the start of its run.
+// onlyFirstRun reports whether the first run of a container, but no later run, began before the instant "by". A run
+// begins with the creation of its container. If no evidence shows the time of the creation, onlyFirstRun uses the start
+// of the run instead. The kubelet does no other work between a container's creation and the start of its run.
 func (f *fold) onlyFirstRun(index int16, by instant) (began bool) {
 	if by == maxInstant {
 		return false
@@ -217,10 +217,10 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles a control plane timestamp that must be earlier than a milestone of the node, but is later.
-// Such a timestamp shows that the clocks of the node and of the control plane differ. relaxControlPlane moves the end
-// of the timestamp's interval back to the end of the milestone's interval. The new interval is as long as the distance
-// by which its end moved.
+// relaxControlPlane handles timestamps of the control plane that are later than a milestone of the node, but must be
+// earlier. Such a timestamp shows that the clocks of the node and of the control plane differ. relaxControlPlane moves
+// the end of the timestamp's interval back to the end of the milestone's interval. If the end moves back by 3 s, for
+// example, the new interval is 3 s long.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -271,8 +271,8 @@ func (s sequence) narrowBounds() (changed bool, broken []milestoneConflict) {
 	return changed, broken
 }
 
-// orderEstimates puts the estimates in the order of their milestones. Ordered bounds do not guarantee ordered
-// estimates, because a milestone's bound can extend past the estimate of the next milestone.
+// orderEstimates puts the estimates in the order of their milestones. Even if the bounds of two milestones are in
+// order, their estimates might not be: the earlier milestone's interval can extend past the later milestone's estimate.
 func orderEstimates(sequences []sequence) {
 	for range maxTighteningRounds {
 		changed := false

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// truncation is the largest error bound of a phase between two timestamps that are truncated to seconds.
+// truncation is the largest error bound of a phase whose start and end are both truncated to seconds.
 const truncation = 2 * time.Second
 
 // endOfStartUp returns the state of the start-up and the milestone at which the start-up ended. If the agent gave up on
-// the pod, endOfStartUp returns the time when the agent gave up, instead of a milestone. While the start-up is in
-// progress, endOfStartUp returns the time of the fold instead.
+// the pod, the second result is the time when the agent gave up. If the start-up is still in progress, the second
+// result is f.asOf, the time for which the fold computes the timeline.
 func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
 	}
 	if b := f.bounds.find(podMilestone(MilestoneSucceeded)); b != nil {
-		// The start-up of a pod that succeeded ended when the last container began to run: the run itself does not
-		// count.
+		// If a pod succeeded, its start-up ended when the last container began to run. The run itself is not part of
+		// the start-up.
 		for _, last := range slices.Backward(path) {
 			if last.bound.key.milestone == MilestoneRunning {
 				return StateSucceeded, last.bound
@@ -39,9 +39,9 @@ func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// spansBetween divides the time from start to end into phases. Each phase lies between two neighboring boundaries. A
-// step with an estimated duration of zero is also a phase, and its error bound shows how long the step might have
-// taken.
+// spansBetween divides the time from start to end into phases. Each phase lies between two neighboring known
+// milestones. A step with an estimated duration of zero is also a phase, because its error bound shows how long the
+// step might have taken. Only PhaseKubeletSync is left out if its duration is zero.
 func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
@@ -55,7 +55,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 			continue // an earlier phase already covers this time
 		}
 		if at == from.estimate() && b.phases[0] == PhaseKubeletSync {
-			from = b.bound // skip a gap of length zero: the next phase begins at the end of the gap
+			from = b.bound // add no phase of length zero; the next phase begins at this milestone
 			continue
 		}
 		until := b.bound
@@ -76,7 +76,8 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			// The time after the last known milestone can include attempts that the evidence does not keep.
+			// The evidence keeps only a limited number of attempts. So the time after the last known milestone can
+			// include attempts that are not in the evidence.
 			w = phaseCandidates{phases: []Phase{PhaseUnattributed}}
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
@@ -90,8 +91,8 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 }
 
 // runsMissing reports whether the evidence lacks runs of a container between the milestones "from" and "next". The
-// evidence keeps only a limited number of attempts. Runs are missing if later containers waited for a success of this
-// container, but no known run succeeded.
+// evidence keeps only a limited number of attempts. Runs are missing if the next containers had to wait for this
+// container, but none of its known runs ended the wait.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -122,9 +123,9 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	s.Error = max(s.Error,
 		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.slowest/2), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
-		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
-		// first saw the pod. The estimate of the phase's end is only the middle of a long interval, so other phases are
-		// possible too.
+		// No evidence shows when the phase ended. For example, the pod might have become unready again before the agent
+		// first saw the pod. The estimate of the phase's end is only the middle of a long interval. So the time can
+		// also contain other phases.
 		s.Phase, s.Cause = PhaseUnattributed, CauseOf(PhaseUnattributed)
 		s.MergedWith = f.possiblePhases(from.key, w.phases)
 		if from.key.milestone == MilestoneRunning && slices.ContainsFunc(f.containers, func(c *Container) bool {
@@ -157,9 +158,9 @@ func (f *fold) possiblePhases(from milestoneKey, phases []Phase) []Phase {
 	return phases
 }
 
-// failedAfterRun reports whether a pod failed because a run ended. After the pod has failed, the kubelet starts no
-// further run, and the remaining time is the wait for the pod's status. If the pod ended for another reason while the
-// container was in back-off, failedAfterRun returns false.
+// failedAfterRun reports whether a pod failed because a container's run ended. After that run, the kubelet starts no
+// other run. The remaining time is the wait for the status that reports the pod's failure. If the pod ended for another
+// reason while the container was in back-off, failedAfterRun returns false.
 func (f *fold) failedAfterRun(k milestoneKey) bool {
 	return k.milestone == MilestoneFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
@@ -169,7 +170,8 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 // phaseOrGroup returns one phase for a period that can contain several phases. If all phases have the same cause,
 // phaseOrGroup returns the first phase. The kubelet and the runtime count as one cause, because they work together. If
 // the phases have different causes, phaseOrGroup returns a group phase. The result "merged" lists all possible phases
-// except the returned phase. In the argument "phases", PhaseUnattributed stands for work that no other phase describes.
+// except the returned phase. PhaseUnattributed stands for work that no other phase describes. If "phases" contains
+// PhaseUnattributed and other phases, phaseOrGroup returns PhaseUnattributed.
 func phaseOrGroup(phases []Phase) (name Phase, merged []Phase) {
 	if len(phases) > 1 && slices.Contains(phases, PhaseUnattributed) {
 		return PhaseUnattributed, slices.DeleteFunc(slices.Clone(phases), Phase.isUnattributed)

@@ -7,9 +7,9 @@ import (
 // step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
-	previous bool // the phase belongs to the previous container, not to the container of the chain
-	undated  bool // the step has no boundary: the evidence shows only that the step comes before the next step
-	optional bool // the milestone never counts as missing, because it can lack evidence in a normal start-up
+	previous bool // the phase belongs to the previous container, not to chain.container
+	undated  bool // the timeline does not separate the time of this step from the time of the next step
+	optional bool // the milestone never counts as missing, because even a normal start-up can lack evidence of it
 	phase    Phase
 	also     []Phase // further phases that the step can contain
 }
@@ -27,7 +27,7 @@ func (s step) belongsToPrevious(phases []Phase) bool {
 type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
-	attempt   uint16 // the container's attempt; needed for steps that end at a milestone of the pod
+	attempt   uint16 // the number of the container's attempt; the milestones of the pod do not contain this number
 	probes    bool   // the chain covers the time from the last start of a container to readiness
 }
 
@@ -35,7 +35,7 @@ type chain struct {
 func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.container != podWide }
 
 // podSteps returns the steps from the pod's creation to the first sandbox that ran. If several sandboxes began before
-// one of them ran, the chain contains the beginning of the earliest sandbox.
+// one of them ran, the chain uses the time at which the earliest sandbox began.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -81,7 +81,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if len(why) > 0 {
 			also := create.also
 			if f.e.isUndatedRefusal(refused) && !f.isRefusalReported(refused) {
-				also = slices.Concat(also, why) // the kubelet might have refused the container long before the status
+				also = slices.Concat(also, why) // the kubelet might have refused long before the status showed it
 			}
 			steps = append(steps, step{key: refused, phase: create.phase, also: also})
 			create.phase, create.also = why[0], why[1:]
@@ -103,7 +103,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		case attempt == last && c.Kind != KindInit && f.wasKilled(index, attempt):
 			steps = append(steps, f.stepsUntilKilled(c, attempt)...)
 		case attempt == last && c.Kind == KindSidecar && !f.failed() && f.bounds.find(started.key) != nil:
-			// The next containers do not wait for a sidecar that fails after it started.
+			// If a sidecar fails after it started, the next containers do not wait for it.
 		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c) || f.failedForGood(c):
 			steps = append(steps, f.runEndStep(c, finished))
 		}
@@ -127,9 +127,9 @@ func (f *fold) lastRun(c *Container) uint16 {
 	return last
 }
 
-// createFailure returns the milestone of the first failure to create a container for a run, and the possible phases
-// after this failure. Usually, a configuration error has the waiting reason CreateContainerConfigError. But a
-// configuration error can also have the waiting reason CreateContainerError, like other errors.
+// createFailure returns the milestone of the first failure to create a container for a run. The result "why" lists the
+// possible phases after this failure. Usually, a configuration error has the waiting reason CreateContainerConfigError.
+// But a configuration error can also have the waiting reason CreateContainerError, like other errors.
 func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
 	config := milestoneKey{index, attempt, MilestoneConfigRefused}
 	failed := milestoneKey{index, attempt, MilestoneCreateFailed}
@@ -150,8 +150,8 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 // wasKilled reports whether a run ended because the kubelet killed the whole pod. If the kubelet killed a pod, the
 // pod's status contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. If a pod failed because
 // its containers failed, its status contains no reason. The kubelet writes no status while it waits for containers to
-// end (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before another status reported the
-// pod's failure, the run ended by itself.
+// end (SyncTerminatingPod in pkg/kubelet). So if the status showed the end of a run before it showed the pod's failure,
+// the run ended by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -209,14 +209,15 @@ func (f *fold) containerBefore(name string) *Container {
 // isLast reports whether the kubelet starts no container after c.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
-// latestOf returns the bound of a container's milestone in the last attempt with evidence, or nil if no attempt has
-// evidence.
+// latestOf returns the time bounds of a container's milestone, in the latest attempt with evidence of this milestone.
+// If no attempt has such evidence, latestOf returns nil.
 func (f *fold) latestOf(c *Container, m Milestone) *bound {
 	index := f.index(c.Name)
 	return f.bounds.find(milestoneKey{index, f.lastAttempt(index, m), m})
 }
 
-// lastAttempt returns the highest attempt with evidence of any of the milestones.
+// lastAttempt returns the highest attempt with evidence of at least one of the milestones, or 0 if there is no such
+// evidence.
 func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	var last uint16
 	for _, milestone := range milestones {
@@ -232,7 +233,7 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 }
 
 // firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, firstAttempt
-// returns its fallback, the argument "otherwise".
+// returns the argument "otherwise".
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// obstacleSteps returns the steps from the kubelet's pickup to the beginning of the sandbox for a pod with obstacles.
-// Between two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second
-// obstacle. The pod might also have waited until the kubelet tried a failed mount of a volume again.
+// obstacleSteps returns the steps from the kubelet's pickup of the pod to the beginning of the pod's sandbox. The pod
+// has at least one obstacle: a problem that prevented the creation of the sandbox. Between two obstacles, the cause of
+// either obstacle might have delayed the pod. The pod might also have waited for the kubelet's next attempt to mount a
+// volume.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -33,11 +34,11 @@ func (f *fold) obstacleSteps(begun step) []step {
 	return mergeRepeated(append(steps, ahead))
 }
 
-// firstCheck is the usual maximum time from the kubelet's pickup of a pod to the first check of the volumes and
-// the network.
+// firstCheck is the usual maximum time until the kubelet first checks a pod's volumes and network. The time begins when
+// the kubelet picks up the pod.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If the
+// phasesBeforeFirst returns the possible phases between the kubelet's pickup of the pod and the first obstacle. If the
 // kubelet's first check reported the obstacle, the obstacle existed before the check. If only a later check of the
 // kubelet reported the obstacle, no evidence shows when the obstacle began.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
@@ -50,12 +51,13 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is
-// the obstacle that the kubelet reported at the instant "until", or nil if the period does not end with an obstacle.
+// the obstacle that the kubelet reported at the instant "until". If the period does not end with an obstacle, "next" is
+// nil.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.fromRuntime && next == nil && o.latest == o.from.last.latest {
-		// After the runtime last reported that the network was not ready, the network might have become ready, and the
-		// kubelet might have started to mount volumes.
+		// The network might have become ready after the runtime last reported it as not ready. Then the kubelet might
+		// have started to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
@@ -70,8 +72,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 		if next.row().sandboxFailed && o.from.row().sandboxFailed &&
 			next.first.earliest-o.latest > instant(podRetry+retrySlack) {
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait before a retry. So the second attempt to create a sandbox took a long time, and can include steps
-			// that succeeded before its failure.
+			// wait before a retry. So the second attempt to create a sandbox took a long time. Some steps of this
+			// attempt might have succeeded before it failed.
 			for _, p := range next.row().earlier {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
@@ -95,8 +97,8 @@ func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []P
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox returns the step that begins with the retry after the last obstacle and ends with the sandbox. If the
-// kubelet dropped Events, the obstacle might have lasted longer, or another obstacle might have followed.
+// stepToSandbox returns the step from the retry after the last obstacle to the beginning of the sandbox. If the kubelet
+// dropped Events, the obstacle might have lasted longer, or another obstacle might have followed.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
 		uniquePhases([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
@@ -131,8 +133,9 @@ func uniquePhases(lists ...[]Phase) []Phase {
 	return all
 }
 
-// unreportedObstacles returns the phases of obstacles that the kubelet might have left unreported because it reached
-// its limit of Events for one pod. unreportedObstacles returns nil if the kubelet did not reach its limit of Events.
+// unreportedObstacles returns the phases of obstacles about which the kubelet might have sent no Event. The kubelet
+// limits the number of its Events about one pod. If the kubelet did not reach this limit, unreportedObstacles returns
+// nil.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0
 	for _, h := range f.obstacleEvents {

@@ -3,8 +3,8 @@ package timeline
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
 // pullSteps returns the steps before the creation of a container. If the image was present, only an Event can report
-// when the kubelet found the image. If the pull policy forbids pulls, the kubelet can refuse the container in an early
-// attempt and find the image in a later attempt.
+// when the kubelet found the image. If the pull policy is Never, the kubelet can first refuse the container, and find
+// the image in a later attempt.
 func (f *fold) pullSteps(c *Container) []step {
 	steps := f.stepsOfPulls(c)
 	steps[0] = f.withMissedAttempts(f.index(c.Name), steps[0])
@@ -65,8 +65,8 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 	return steps
 }
 
-// appendChecks appends the kubelet's failed checks of an image before a pull attempt, and returns the step after these
-// checks.
+// appendChecks appends a step for each failed check of an image before a pull attempt. The second result is the step
+// after these checks.
 func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {
 	named := f.bounds.find(milestoneKey{index, attempt, MilestoneNameRefused})
 	inspected := f.bounds.find(milestoneKey{index, attempt, MilestoneInspectFailed})
@@ -100,7 +100,7 @@ func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16
 // The kubelet checks the image before it checks whether the back-off is over.
 func (f *fold) isInBackoff(check *bound) bool {
 	failed := f.bounds.find(milestoneKey{check.key.container, check.key.attempt - 1, MilestonePullFailed})
-	return failed == nil || !f.knowsAllEvents() || // another pull might have failed
+	return failed == nil || !f.knowsAllEvents() || // an unknown pull might have failed
 		check.earliest.sub(failed.latest) < imagepull.Backoff(int(check.key.attempt))
 }
 

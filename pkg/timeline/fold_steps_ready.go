@@ -50,8 +50,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// endedBefore returns a container that ended before the milestone k and that the kubelet might not start again. If
-// endedBefore finds no container, the result is nil.
+// endedBefore returns a container that ended before the milestone k, and that the kubelet might not start again. If
+// there is no such container, endedBefore returns nil.
 func (f *fold) endedBefore(k milestoneKey) *Container {
 	ready := f.bounds.find(k)
 	for _, c := range f.containers {
@@ -64,9 +64,9 @@ func (f *fold) endedBefore(k milestoneKey) *Container {
 	return nil
 }
 
-// learnedTooLate reports whether no evidence shows if the milestone a came before the milestone b. This is the case if
-// the agent learned about both from the same observation, or learned about a only after b had happened. An agent that
-// was absent can receive an older state of the pod first, and the latest state a moment later.
+// learnedTooLate reports whether the agent learned about the milestones a and b too late to know their order. This is
+// the case if one pod object first reported both milestones, or if b had happened before the agent learned about a.
+// After an absence, the agent can first receive an older state of the pod, and the latest state a moment later.
 func (f *fold) learnedTooLate(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
@@ -84,8 +84,8 @@ func probePhase(probed bool, phase Phase) Phase {
 }
 
 // alsoReadyLast returns the phase of another container that might have become ready even later than the container
-// "last". The order of two containers is unknown if the agent learned from the same observation that both containers
-// are ready. If no other container might have become ready later, the result is nil.
+// "last". If the agent learned from the same observation that two containers are ready, their order is unknown. If
+// there is no such phase, alsoReadyLast returns nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -95,8 +95,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
 			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe:
-			// If neither container has a probe, both containers wait only for the kubelet's status, so both have the
-			// same phase.
+			// A container without a probe waits only for the kubelet's status. So two containers without probes have
+			// the same phase.
 		case !probed && f.ranLongBefore(c, b): // the container was already ready
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)
@@ -108,8 +108,9 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 	return []Phase{also}
 }
 
-// ranLongBefore reports whether the first ready status came late: the time since the container's start is longer than
-// the kubelet needs to report a ready container. A status from a list can arrive long after all containers were ready.
+// ranLongBefore reports whether a container ran long before the status showed that the container is ready. "Long" is
+// more than statusPatience, the maximum time that the kubelet needs to report a start. A status from a list of pods can
+// arrive long after all containers were ready.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran, by := f.latestOf(c, MilestoneRunning), ready.latest
 	if all := f.bounds.find(podMilestone(MilestoneContainersReady)); all != nil {

@@ -35,9 +35,10 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 		undated: f.mayPullBeforeRunning(attempt)})
 }
 
-// mayPullBeforeRunning reports whether the interval of MilestoneSandboxRunning can contain the pull of the first
-// container's image. Some runtimes report when the network was set up, but not when the sandbox started. If no Event
-// shows the request for the image, the estimate of MilestoneSandboxRunning can be later than the pull.
+// mayPullBeforeRunning reports whether the kubelet might have pulled the first container's image in the interval of
+// MilestoneSandboxRunning. This interval contains all possible times at which the sandbox started. Some runtimes report
+// when the network was set up, but not when the sandbox started. If no Event shows the request for the image, the
+// estimate of MilestoneSandboxRunning can be later than the pull.
 func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 	ran := f.bounds.find(milestoneKey{podWide, attempt, MilestoneSandboxRunning})
 	if ran == nil || ran.latest.sub(ran.earliest) <= runtimeSlack || len(f.containers) == 0 {
@@ -63,8 +64,8 @@ var (
 	alsoResponseDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
-// firstSandbox returns the attempt of the first sandbox that the runtime reported as running. If the runtime reported
-// no running sandbox, firstSandbox returns the last known attempt.
+// firstSandbox returns the attempt number of the first sandbox that the runtime reported as running. If the runtime
+// reported no running sandbox, firstSandbox returns the last known attempt number.
 func (f *fold) firstSandbox() uint16 {
 	for _, c := range f.constraints { // the constraints on a milestone are sorted by attempt
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning && c.origin <= originStore {
@@ -75,7 +76,7 @@ func (f *fold) firstSandbox() uint16 {
 }
 
 // laterSandboxes returns a chain for each sandbox that replaced an earlier running sandbox. For each new sandbox, the
-// kubelet repeats the work of the earlier sandbox.
+// kubelet repeats the work that it did for the earlier sandbox.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
@@ -92,8 +93,8 @@ func (f *fold) laterSandboxes() []chain {
 	return chains
 }
 
-// endedWithSandbox reports whether a run ended and another sandbox began before the container's next run was
-// created.
+// endedWithSandbox reports whether another sandbox began between the end of a run and the creation of the container's
+// next run. If no next run is known, any later sandbox counts.
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	finished, next := f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}),
 		f.bounds.find(milestoneKey{index, attempt + 1, MilestoneContainerCreated})
@@ -107,8 +108,8 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// sandboxSteps returns the steps that end with the beginning of the first sandbox that ran. The agent knows obstacles
-// and failed sandboxes only from Events. The runtime does not keep failed sandboxes.
+// sandboxSteps returns the steps up to the beginning of the first sandbox that ran. The agent knows obstacles and
+// failed sandboxes only from Events. The runtime does not keep failed sandboxes.
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
@@ -147,8 +148,8 @@ func (f *fold) pickupStep() step {
 	return s
 }
 
-// mayPullImageFirst reports whether the runtime might have pulled the sandbox image before a sandbox began: see
-// Sandbox.ImageFirst. If the sandbox image was stored before the pod was created, the runtime did not need to pull the
+// mayPullImageFirst reports whether the runtime might have pulled the sandbox image before a sandbox began (see
+// Sandbox.ImageFirst). If the sandbox image was stored before the pod was created, the runtime did not need to pull the
 // image.
 func (f *fold) mayPullImageFirst(attempt uint16) bool {
 	created := f.bounds.find(podMilestone(MilestoneCreated))

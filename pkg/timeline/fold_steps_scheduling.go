@@ -6,18 +6,18 @@ import (
 )
 
 // schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits. The
-// timeline attributes a delay to a scheduling gate only if the delay is longer than schedulingSlack, because the
-// timestamps are truncated to seconds.
+// timestamps are truncated to seconds. So the timeline attributes a delay to a scheduling gate only if the delay is
+// longer than schedulingSlack.
 const schedulingSlack = instant(time.Second)
 
-// These lists hold the other possible phases of the time before the binding. The fold uses the lists if the evidence
-// does not show in which phase the pod was.
+// These lists hold further phases that are possible before the binding. The fold uses the lists if the evidence does
+// not show in which phase the pod was.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
 )
 
-// keepGeneration keeps the lowest observed generation of the spec.
+// keepGeneration keeps the lowest observed generation of the pod's spec.
 func (e *Evidence) keepGeneration(generation int64) {
 	if generation > 0 && (e.generation == 0 || generation < e.generation) {
 		e.generation, e.changed = generation, true
@@ -68,11 +68,16 @@ func (f *fold) appendScheduling(steps []step) []step {
 // mayBeGated reports whether a scheduling gate might have delayed the pod.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
-// undatedScheduling returns the part of the time from creation to binding that can have a cause other than s.Cause. If
-// s began before the scheduler reported that no node fits, undatedScheduling returns the time before the report, plus
-// the uncertainty of the binding's time. If no report of the scheduler is known, undatedScheduling returns the duration
-// of s in two cases: a scheduling gate might have delayed the pod, or the object had no managed fields that could show
-// a report.
+// undatedScheduling returns how much of the time from creation to binding can have a cause other than s.Cause:
+//
+//   - If s began before the scheduler reported that no node fits, the result is the time from the creation to this
+//     report, plus the uncertainty of the binding's time.
+//   - If no report of the scheduler is known, and a scheduling gate might have delayed the pod, the result is the
+//     duration of s.
+//   - If the object had no managed fields, it could not show a report. Then the result is also the duration of s.
+//
+// The last two cases apply only if the binding is certainly later than the creation. In all other cases, the result is
+// zero.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))

@@ -30,9 +30,9 @@ func (f *fold) workOrder() []sequence {
 	return all
 }
 
-// pullOrder returns the order of the pulls of main containers. The kubelet does no other work on the pod until a pull
-// has ended (startContainer in pkg/kubelet/kuberuntime). So if the kubelet requested the image of container A and later
-// worked on container B, the pull for container A ended before the work on container B.
+// pullOrder returns the order of the pulls of main containers. During a pull, the kubelet does no other work on the pod
+// (startContainer in pkg/kubelet/kuberuntime). So if the kubelet requested the image of container A and later worked on
+// container B, the pull for container A ended before the work on container B.
 func (f *fold) pullOrder() []sequence {
 	type pull struct {
 		container        int16
@@ -68,8 +68,8 @@ func (f *fold) pullOrder() []sequence {
 				func(p pull, t instant) int { return cmp.Compare(p.requested.latest, t) })
 			for last--; last >= 0 && pulls[last].container == work.key.container; last-- {
 			}
-			// If the earlier pull certainly ended after this work began, the request and the end of that pull belong to
-			// different attempts, because Events were lost.
+			// If the earlier pull certainly ended after this work began, Events were lost. Then the request and the end
+			// of the pull belong to different attempts, so they show no order.
 			if last >= 0 && pulls[last].ended.earliest <= work.latest {
 				all = append(all, sequence{pulls[last].ended, work})
 			}

@@ -6,10 +6,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// lostEvents returns the Events that the kubelet must have created, but that the agent did not receive although an
-// Event watch was open. Before the kubelet starts a container, it reports in a Pulled Event that the image was present
-// or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always", or an outcome such
-// as "downloaded", proves that a pull took place.
+// lostEvents returns the Events that the agent did not receive, although an Event watch was open and the kubelet must
+// have created the Events. Before the kubelet starts a container, it reports in a Pulled Event that the image was
+// present or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always", or an
+// outcome such as "downloaded", proves that a pull took place.
 //
 // The kubelet drops an Event if its queue of Events is full. After 25 Events about one pod, the kubelet sends only one
 // further Event about this pod every five minutes, and drops all others (client-go, tools/record).
@@ -32,7 +32,7 @@ func (f *fold) lostEvents() []string {
 			continue // the Event can be older than the watch
 		}
 		if e.hasImageEvent(c.Image) && e.onlyContainerWith(c.Image) == nil {
-			// Several containers share the image, and the Event can stand for any number of these containers.
+			// Several containers use the image. The Event can concern any number of these containers.
 			continue
 		}
 		pulled := f.pulls[index].pulled
@@ -46,8 +46,9 @@ func (f *fold) lostEvents() []string {
 	return lost
 }
 
-// lacksEvents reports whether a pull's time is unattributed because of lost Events. Events that the kubelet's client
-// might have dropped by design do not count.
+// lacksEvents reports whether a pull's time is unattributed because of lost Events. After a limited number of Events
+// about one pod, the kubelet's client drops Events by design. If the client might have reached this limit, lacksEvents
+// returns false.
 func (f *fold) lacksEvents(lost []string, phases []Span) bool {
 	return len(lost) > 0 && !f.e.eventLimitReached() && slices.ContainsFunc(phases, func(s Span) bool {
 		return s.Phase == PhaseUnattributed &&

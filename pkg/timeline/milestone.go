@@ -13,7 +13,7 @@ const (
 	MilestoneScheduled                             // the pod was bound to the node
 	MilestoneAcknowledged                          // the kubelet picked up the pod (status.startTime)
 	MilestoneUnschedulable                         // a scheduler reported that no node fits
-	MilestoneHeldUp                                // the kubelet reported an obstacle
+	MilestoneHeldUp                                // the kubelet reported an obstacle to the creation of the sandbox
 	MilestoneSandboxFailed                         // the runtime or the kubelet failed to create a sandbox
 	MilestoneRetryDue                              // after an obstacle, the kubelet's next attempt was due
 	MilestoneSandboxBegun                          // the kubelet requested the sandbox that ran

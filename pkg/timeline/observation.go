@@ -60,10 +60,10 @@ type EventSeen struct {
 	Count    int       `json:"count,omitzero"` // number of occurrences so far, at least 1
 }
 
-// EventsWatched means that the agent has received all of a pod's kubelet Events that the API server stored from Since
-// to OpenedAt. An open watch delivers the Events after OpenedAt. So until the next EventsLost, the absence of an Event
-// is evidence that the kubelet did not create it. The Events Created and Started are an exception: a source can leave
-// them out, so their absence proves nothing.
+// EventsWatched means that the agent has received the kubelet's Events about a pod: all Events that the API server
+// stored from Since to OpenedAt. An open watch delivers the Events after OpenedAt. So until the next EventsLost, the
+// absence of an Event is evidence that the kubelet did not create this Event. The Events Created and Started are an
+// exception: a source can leave them out, so their absence proves nothing.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events
@@ -72,17 +72,16 @@ type EventsWatched struct {
 	// held at OpenedAt. If Since is not zero, the agent might have missed Events that the API server stored before
 	// Since.
 	Since time.Time `json:"since,omitzero"`
-	// Limited is true if the agent did not read the Events that the API server stored before Since, because the
-	// namespace has too many Events.
+	// Limited is true if the namespace has too many Events. In this case, the agent did not read the Events that the
+	// API server stored before Since.
 	Limited bool `json:"limited,omitzero"`
-	// Order is higher in later observations of the types EventsWatched and EventsLost, even if the agent's clock was
-	// set back between two observations. In recordings of agents up to v1.0, Order is zero, and the times of the
-	// observations determine their order.
+	// Order is higher in each later EventsWatched or EventsLost, even if the agent's clock was set back. In recordings
+	// of agents up to v1.0, Order is zero, and the times of the observations determine their order.
 	Order int64 `json:"order,omitzero"`
 }
 
 // EventsLost means that no Event watch covers a pod, so the agent can miss Events about the pod. The next EventsWatched
-// means that a watch covers the pod again, and its field Since shows whether the agent also received the Events from
+// means that a watch covers the pod again. EventsWatched.Since shows whether the agent also received the Events from
 // the time without a watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`

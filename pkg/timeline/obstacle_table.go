@@ -13,7 +13,7 @@ type obstacle uint8
 // These constants are in the order of obstacleTable.
 const (
 	obstacleNetworkNotReady obstacle = iota // the kubelet does not start pods while the runtime's network is not ready
-	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
+	obstacleMountConfig                     // a volume needs a missing ConfigMap, Secret, key or ServiceAccount
 	obstacleMountAPI                        // the API server did not provide the content of a volume
 	// The kubelet has not received the content of a volume, or the content does not exist.
 	obstacleMountSync
@@ -21,12 +21,12 @@ const (
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
-	obstacleOther          // any other Event with a reason that begins with Failed, except the reason Failed itself
+	obstacleOther          // any other Event whose reason begins with Failed; the reason Failed itself is no obstacle
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
-	obstacleSandboxConfig  // the node does not have the runtime that the pod requests
-	obstacleSandboxTimeout // the runtime did not respond in time, for an unknown reason
+	obstacleSandboxConfig  // the pod's RuntimeClass does not exist, or the node does not have its runtime handler
+	obstacleSandboxTimeout // the runtime was too slow, or could not create a network namespace; the cause is unknown
 	obstacleSandbox        // any other failure of the runtime to create a sandbox
 	obstacleSandboxKubelet // the kubelet failed before it requested a sandbox
 	obstacleSandboxUnknown // the kubelet or the runtime failed to create a sandbox; the text does not show which one
@@ -34,15 +34,17 @@ const (
 
 // obstacleRow describes how an obstacle explains the time before and after its Event.
 type obstacleRow struct {
-	phases []Phase // the possible phases of the wait; several phases if the Event does not separate them
-	// earlier lists the possible phases between the kubelet's pickup and the first Event about this obstacle. For
-	// example, an object that is missing at the kubelet's first check was also missing before this check.
+	// phases lists the possible phases after an Event about this obstacle. If the Event does not show the phase, the
+	// list contains several phases.
+	phases []Phase
+	// earlier lists the possible phases before the first Event about this obstacle and after the kubelet noticed the
+	// pod. For example, an object that is missing at the kubelet's first check was also missing before this check.
 	earlier []Phase
 	// sandboxFailed is true if an attempt to create a sandbox failed.
 	sandboxFailed bool
 	// retry returns the longest time until the kubelet's next attempt. The argument "count" is the number of Events
-	// about this obstacle. retry is nil if the time until the next attempt has no known limit. If retry is nil, only
-	// the kubelet's next Event or status shows the next attempt.
+	// about this obstacle. If this time has no known limit, retry is nil. Then only the kubelet's next Event or status
+	// shows the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if the shortest time is unknown.
 	retryLeast func(count int) time.Duration
@@ -102,13 +104,14 @@ var obstacleTable = [...]obstacleRow{
 		sandboxFailed: true, retry: afterSandbox},
 }
 
-// possibleObstacles lists the phases, other than volumes, that might have delayed a pod while no Event watch was open.
+// possibleObstacles lists phases that might have delayed a pod although the agent received no Event about the delay.
+// PhaseVolumes is not in the list.
 var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (
 	// networkRetry is the longest time until the kubelet checks the network again (pkg/kubelet/pod_workers.go).
-	// networkRetry is backOffOnTransientErrorPeriod with jitter, plus one second for a queue that the kubelet checks
-	// once a second.
+	// networkRetry is backOffOnTransientErrorPeriod with jitter, plus one second, because the kubelet checks its work
+	// queue once a second.
 	networkRetry = 2500 * time.Millisecond
 	// networkRetryLeast is the shortest time until the kubelet checks the network again (backOffOnTransientErrorPeriod
 	// without jitter).
@@ -116,15 +119,15 @@ const (
 	// networkPoll is the interval at which the kubelet asks the runtime whether its network is ready
 	// (updateRuntimeUp in pkg/kubelet).
 	networkPoll = 5 * time.Second
-	// podRetry is the longest time until the kubelet retries a pod that it could not start
-	// (pkg/kubelet/pod_workers.go), and podRetryLeast is the shortest time. podRetry is backOffPeriod with jitter, plus
-	// one second for a queue that the kubelet checks once a second. resync is the longest time until the kubelet syncs
-	// a pod again if no known failure causes an earlier retry.
+	// If the kubelet could not start a pod, it retries after podRetryLeast at the earliest and after podRetry at the
+	// latest (pkg/kubelet/pod_workers.go). podRetry is backOffPeriod with jitter, plus one second, because the kubelet
+	// checks its work queue once a second. If no known failure causes an earlier retry, the kubelet syncs a pod again
+	// after resync at the latest.
 	podRetry      = 16 * time.Second
 	podRetryLeast = 10 * time.Second
 	resync        = 90 * time.Second
-	// mountRetryFirst is the kubelet's shortest back-off for a volume that it could not mount
-	// (pkg/util/goroutinemap/exponentialbackoff), and mountRetryMost is the longest back-off.
+	// If the kubelet could not mount a volume, mountRetryFirst is its shortest back-off and mountRetryMost its longest
+	// back-off (pkg/util/goroutinemap/exponentialbackoff).
 	mountRetryFirst = 500 * time.Millisecond
 	mountRetryMost  = 2*time.Minute + 2*time.Second
 	// retrySlack is the maximum time from the end of an obstacle to the kubelet's request for the sandbox. The
@@ -153,7 +156,7 @@ var sandboxTexts = []struct {
 	obstacle obstacle
 }{
 	{"failed to setup network for sandbox", obstacleSandboxNetwork},
-	// The runtime calls the network plugin only after it has created the network namespace.
+	// This error occurs before the runtime calls the network plugin.
 	{"failed to create network namespace for sandbox", obstacleSandboxTimeout},
 	{"failed to create pod network sandbox", obstacleSandboxNetwork}, // CRI-O
 	{"failed to get sandbox image", obstacleSandboxImage},
@@ -227,7 +230,8 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 			return obstacleMountSync, true
 		}
 		for _, row := range mountTexts {
-			// Failures of network volumes can also contain the texts of obstacleMountAPI.
+			// An error of a network volume can also contain, for example, "connection refused". So a text of
+			// obstacleMountAPI counts only if the kubelet failed to fetch a token.
 			if strings.Contains(text, row.text) &&
 				(row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true
@@ -243,9 +247,9 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 	return 0, false
 }
 
-// sandboxObstacleOf returns the obstacle that prevented the creation of a sandbox. An error of the runtime is a gRPC
-// status, which the kubelet writes into the Event unchanged (SyncPod in pkg/kubelet/kuberuntime). An unknown error
-// without a gRPC status does not show which party failed.
+// sandboxObstacleOf returns the obstacle that prevented the creation of a sandbox. If the runtime fails, its error is a
+// gRPC status. The kubelet writes this status into the Event unchanged (SyncPod in pkg/kubelet/kuberuntime). If an
+// unknown error contains no gRPC status, it does not show whether the kubelet or the runtime failed.
 func sandboxObstacleOf(message string) obstacle {
 	text := strings.ToLower(imagepull.WithoutQuotes(message))
 	text = strings.TrimPrefix(text, "failed to create pod sandbox: ")

@@ -11,7 +11,7 @@ import (
 // until the pod is deleted, but reads most timelines only when a client requests them.
 type Packed struct{ text string }
 
-// Pack packs a timeline without its termination. All times must be in UTC.
+// Pack packs a timeline, but not its field Termination. All times must be in UTC.
 func Pack(t Timeline) Packed {
 	p := packer{known: map[string]int{}}
 	p.timeline(&t)
@@ -26,9 +26,9 @@ func (p Packed) Timeline() (t Timeline) {
 	return t
 }
 
-// packer writes or reads a packed timeline. Each method handles one type and can both write and read it, so writing and
-// reading always use the same order of fields. While a packer writes, it does not change the timeline, because other
-// goroutines can read the timeline at the same time.
+// packer writes or reads a packed timeline. Each method handles one type, and the same method writes and reads. So
+// writing and reading always use the same order of fields. While a packer writes, it does not change the timeline,
+// because other goroutines can read the timeline at the same time.
 type packer struct {
 	reads bool
 	text  []byte         // what the packer has written
@@ -38,8 +38,8 @@ type packer struct {
 	last  time.Time      // the previous time
 }
 
-// uvarint packs small numbers in few bytes: 7 bits in each byte, the lowest bits first. The highest bit of a byte is 1
-// if another byte follows.
+// uvarint packs a number. Each byte holds 7 bits of the number, and the lowest bits come first. So small numbers need
+// few bytes. The highest bit of a byte is 1 if another byte follows.
 func (p *packer) uvarint(n uint64) uint64 {
 	if !p.reads {
 		for rest := n; ; rest >>= 7 {
@@ -61,7 +61,7 @@ func (p *packer) uvarint(n uint64) uint64 {
 	}
 }
 
-// packNumber packs small numbers of both signs in few bytes (zigzag encoding).
+// packNumber packs a positive or negative number. Numbers near zero need few bytes (zigzag encoding).
 func packNumber[N ~int | ~int64 | ~uint8](p *packer, n *N) {
 	signed := int64(*n)
 	zigzag := p.uvarint(uint64(signed)<<1 ^ uint64(signed>>63))
@@ -88,8 +88,8 @@ func (p *packer) share(f *float64) {
 }
 
 // packText packs the first occurrence of a text as 0, followed by the text's length and the text. If the same text
-// occurs again, packText packs only the text's number. The packer copies the texts that it reads. Without the copy, a
-// reader that keeps one text would keep the whole packed text in memory.
+// occurs again, packText packs only the text's number. The packer copies the texts that it reads. Without the copy,
+// each text would be a substring that keeps the whole packed timeline in memory.
 func packText[S ~string](p *packer, s *S) {
 	number := p.uvarint(uint64(p.known[string(*s)]))
 	if number > 0 {
@@ -189,7 +189,8 @@ func packPointer[E any](p *packer, e **E, each func(*E)) {
 	each(*e)
 }
 
-// sources packs a list of sources. Timelines share the lists in sourceLists.
+// sources packs a list of sources. If sourceLists contains the list, sources packs only the index. All timelines share
+// the lists in sourceLists.
 func (p *packer) sources(s *[]Source) {
 	list := slices.IndexFunc(sourceLists[:], func(shared []Source) bool {
 		return slices.Equal(shared, *s) && (shared == nil) == (*s == nil)

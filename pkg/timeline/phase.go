@@ -44,7 +44,7 @@ const (
 
 // The causes.
 const (
-	CausePlacement Cause = "placement" // the pod's requirements, which no node met
+	CausePlacement Cause = "placement" // no node meets the pod's requirements
 	CauseScheduler Cause = "scheduler"
 	CauseKubelet   Cause = "kubelet"
 	CauseAPIServer Cause = "api_server"
@@ -61,7 +61,7 @@ const (
 	CauseBackoff   Cause = "backoff"
 	CauseUnknown   Cause = "unknown"
 
-	// The causes of group phases.
+	// The causes of group phases. A group phase stands for several phases (see IsGroup).
 	CauseSandboxSetup Cause = "sandbox_setup"
 	CauseImagePull    Cause = "image_pull"
 )
@@ -149,8 +149,8 @@ var phaseTable = []phaseRow{
 }
 
 // IsGroup reports whether a phase stands for several phases that the evidence cannot separate. For a span with a group
-// phase, Span.MergedWith lists all possible phases. A span has the phase PhaseUnattributed if no other group phase
-// stands for all its possible phases.
+// phase, Span.MergedWith lists all possible phases. If no other group phase stands for all possible phases of a span,
+// the span has the phase PhaseUnattributed.
 func (p Phase) IsGroup() bool {
 	return p == PhaseUnattributed || p == PhaseSandboxSetup || p == PhaseImagePull
 }

@@ -23,22 +23,21 @@ type Pod struct {
 	CreatedAt time.Time `json:"created_at,omitzero"` // metadata.creationTimestamp, on the control plane's clock
 	// ReadAt is the time when the kubelet read the manifest of a static pod (the annotation kubernetes.io/config.seen).
 	// ReadAt is exact and on the kubelet's clock. ReadAt is zero if the pod is not static. A static pod's start-up
-	// begins at ReadAt, because the kubelet creates the object in the API server later, often after the creation of the
-	// sandbox.
+	// begins at ReadAt. The kubelet creates the object in the API server later, often after it has created the sandbox.
 	ReadAt         time.Time `json:"read_at,omitzero"`
 	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, on the kubelet's clock
 	// DeletedAt is the time of the deletion request: metadata.deletionTimestamp minus the grace period.
 	DeletedAt time.Time `json:"deleted_at,omitzero"`
-	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets the grace period to 0 when it releases the
-	// object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a deletion request, and
-	// only if the agent follows terminations.
+	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets the grace period to 0 when it lets the API
+	// server remove the object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a
+	// deletion request, and only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
 	// DeletionObserved is true if the kubelet knew about the deletion request when it wrote the status. A deletion
-	// request increases metadata.generation, so DeletionObserved is true if status.observedGeneration is equal to
-	// metadata.generation. DeletionObserved is always false if the kubelet does not set status.observedGeneration.
+	// request increases metadata.generation. So DeletionObserved is true if status.observedGeneration is equal to
+	// metadata.generation. If the kubelet does not set status.observedGeneration, DeletionObserved is always false.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
-	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
-	// object.
+	// Finalizers is true if the object has finalizers. Finalizers keep the object even after the kubelet lets the API
+	// server remove it.
 	Finalizers bool `json:"finalizers,omitzero"`
 	// Disruption is the reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. The reason names
 	// the component that terminates the pod.
@@ -57,12 +56,12 @@ type Pod struct {
 	// PodScheduled only to report that it found no node. UnschedulableAt is zero if no scheduler changed the condition,
 	// or if FieldsManaged is false.
 	UnschedulableAt time.Time `json:"unschedulable_at,omitzero"`
-	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, a zero UnschedulableAt proves
-	// nothing.
+	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, UnschedulableAt is zero but
+	// proves nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// FailedBy is the time of the latest status change by the client that sets status.phase (metadata.managedFields).
-	// So the phase became Failed at this time or earlier. FailedBy is on the control plane's clock and truncated to
-	// seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed fields.
+	// FailedBy is the latest possible time when the phase became Failed. At this time, the client that sets
+	// status.phase last changed the status (metadata.managedFields). FailedBy is on the control plane's clock and
+	// truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed fields.
 	FailedBy time.Time `json:"failed_by,omitzero"`
 	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
 	// network plugin.
@@ -71,9 +70,9 @@ type Pod struct {
 	// allocated resources after the volumes are mounted and before the sandbox is created (kubelet,
 	// kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
-	// VolumeClaims is true if the pod mounts persistent volumes by claims. If a claim's storage class binds late
-	// (WaitForFirstConsumer), the claim gets its volume after the scheduler has chosen a node and before the pod is
-	// bound.
+	// VolumeClaims is true if the pod mounts persistent volumes by claims. If a claim's storage class uses
+	// WaitForFirstConsumer, the scheduler first chooses a node for the pod. Then the claim gets its volume. Only then
+	// is the pod bound to the node.
 	VolumeClaims bool `json:"volume_claims,omitzero"`
 	// RemoteVolumes is true if the pod mounts a volume that needs a component other than the kubelet. Examples are
 	// claims, CSI volumes, and volumes on file servers.
@@ -122,9 +121,9 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
-	// KindImageVolume is not a container but the image of one or more volumes. The kubelet pulls the image of a volume
-	// before it starts the first container, and no container runs from the image. For an image volume, Container.Name
-	// is the ImageName of the image, because the kubelet reports no other name.
+	// KindImageVolume stands for the image of one or more volumes, and not for a container. The kubelet pulls this
+	// image before it starts the first container. No container runs from this image. For an image volume,
+	// Container.Name is the result of ImageName, because the kubelet reports no other name.
 	KindImageVolume ContainerKind = "image_volume"
 )
 
@@ -156,7 +155,7 @@ const (
 // PullPolicy is a container's imagePullPolicy.
 type PullPolicy string
 
-// PullAlways makes the kubelet ask the registry at every start, even if the image is present.
+// With PullAlways, the kubelet asks the registry before every start of the container, even if the node has the image.
 const (
 	PullAlways       PullPolicy = "Always"
 	PullIfNotPresent PullPolicy = "IfNotPresent"
@@ -188,12 +187,12 @@ type Container struct {
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// Misconfigured is true if the container waits because of its configuration: the kubelet's message proves that a
-	// value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
+	// Misconfigured is true if the container waits because of its configuration. The kubelet's message then proves that
+	// a value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
 	Misconfigured bool `json:"misconfigured,omitzero"`
-	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
+	// If the container waits because its latest pull failed, PullFailure is the reason of the failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`
-	// Attempt is the number of the current run, from 0 (restartCount in the container's status).
+	// Attempt is the number of the current run, counted from 0 (restartCount in the container's status).
 	Attempt    int       `json:"attempt,omitzero"`
 	StartedAt  time.Time `json:"started_at,omitzero"`  // start of the current run, if running or terminated
 	FinishedAt time.Time `json:"finished_at,omitzero"` // end of the current run, if terminated
@@ -220,8 +219,9 @@ func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }
 
-// endReason returns the reason why the containers of a failed pod ended, for example StartError. The result is empty if
-// the reasons differ, or if the only reason is the general reason Error or Unknown.
+// endReason returns the reason why the failed containers of a pod ended, for example StartError. The result is empty if
+// these containers have no reason or different reasons. The result is also empty for the general reasons Error and
+// Unknown.
 func (p *Pod) endReason() string {
 	var reasons []string
 	for _, c := range p.Containers {

@@ -1,6 +1,7 @@
 package timeline
 
-// PostStartup is an event in a pod's life after its start-up. Exactly one of the fields Event and Run is set.
+// PostStartup describes one thing that happened to a pod after its start-up. Exactly one of the fields Event and Run is
+// set.
 type PostStartup struct {
 	Run   *CompletedRun
 	Event *EventMessage // the first occurrence of an Event
@@ -21,8 +22,8 @@ type PostStartupRuns struct {
 	over map[string]int // attempt of each container's latest completed run; -1 if no run completed
 }
 
-// NewPostStartupRuns returns a PostStartupRuns that begins with the pod object at the end of the start-up. Observe does
-// not return the completed runs in this pod object, because the start-up's records contain these runs.
+// NewPostStartupRuns returns a new PostStartupRuns. The argument p is the pod object at the end of the start-up.
+// Observe does not return the completed runs in p, because the start-up's records contain these runs.
 func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {
@@ -77,6 +78,6 @@ func (c Container) completedRuns() (runs []CompletedRun) {
 	return runs
 }
 
-// MessageOf returns a kubelet Event as an EventMessage. The second result is true if the time of the first occurrence
+// MessageOf converts a kubelet Event to an EventMessage. The second result is true if the time of the first occurrence
 // is exact.
 func MessageOf(o EventSeen) (EventMessage, bool) { return messageOf(o), !o.NamedAt.IsZero() }

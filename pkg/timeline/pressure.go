@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. The log keeps every sample of approximately the last minute, and one
-// sample every six seconds for the time before that. So the log covers one hour, which is the longest time for which
-// the agent follows a start-up.
+// These limits restrict the samples to 48 KiB. For approximately the last minute, the log keeps every sample. For the
+// time before, it keeps one sample every six seconds. So the log covers one hour. The agent does not follow a start-up
+// for longer than one hour.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
@@ -57,9 +57,9 @@ func (p *Pressure) High() (resource string, share float64) {
 // PressureLog is not safe for concurrent use. The zero value is an empty log.
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
-// Observe adds a sample and ignores other observations. If the sample is not later than the previous sample, or if a
-// counter is lower than before, Observe first empties the log. A sample that is not later, or a counter that is lower,
-// shows that somebody set the clock back, or that the samples come from different machines.
+// Observe adds a sample to the log. Observe ignores all other observations. Each sample must be later than the previous
+// sample, and no counter may be lower than before. Otherwise, Observe first empties the log, because somebody set the
+// clock back or the samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {
@@ -107,7 +107,7 @@ func (l *PressureLog) Complete(t *Timeline) {
 }
 
 // pressureDuring returns the pressure of a time span. The second result is false if the samples cover less than half of
-// the span. pressureDuring does not interpolate between two samples if the time between them is longer than the span.
+// the span. If the time between two samples is longer than the span, pressureDuring does not interpolate between them.
 func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
 	before, after := l.sampleAt(start, end.Sub(start), +1), l.sampleAt(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
@@ -122,8 +122,8 @@ func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// sampleAt returns the sample at an instant, interpolated between the previous and the next sample. If the time between
-// the two samples is longer than maxGap, sampleAt returns the next sample (direction +1) or the previous sample
+// sampleAt returns a sample for an instant. It interpolates between the previous and the next sample. If the time
+// between the two samples is longer than maxGap, sampleAt returns the next sample (direction +1) or the previous sample
 // (direction -1). If only one of the two samples exists, sampleAt returns this sample.
 func (l *PressureLog) sampleAt(instant time.Time, maxGap time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,

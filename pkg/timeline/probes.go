@@ -2,10 +2,10 @@ package timeline
 
 import "time"
 
-// ProbeTiming holds the fields of a probe's spec that determine when the kubelet can detect that a container is ready.
+// ProbeTiming holds fields of a probe's spec. They determine when the kubelet can detect that a container is ready.
 type ProbeTiming struct {
 	InitialDelay time.Duration `json:"initial_delay,omitzero"` // initialDelaySeconds
-	Period       time.Duration `json:"period,omitzero"`        // periodSeconds; the API server sets at least 1 s
+	Period       time.Duration `json:"period,omitzero"`        // periodSeconds; the API server ensures at least 1 s
 	Timeout      time.Duration `json:"timeout,omitzero"`       // timeoutSeconds
 	Successes    int           `json:"successes,omitzero"`     // successThreshold
 }

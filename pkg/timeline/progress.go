@@ -6,12 +6,13 @@ import "time"
 // reached each milestone. The time is zero if the pod did not reach the milestone, or if the time is unknown.
 type Reached struct {
 	ScheduledAt time.Time
-	// InitializedAt is the time when every init container had succeeded and every sidecar had started, so that the
-	// kubelet could start the main containers. A pod without init containers and sidecars is initialized when the
-	// kubelet picks it up.
+	// InitializedAt is the time when every init container had succeeded and every sidecar had started. From this time
+	// on, the kubelet could start the main containers. If a pod has no init containers and no sidecars, InitializedAt
+	// is the time when the kubelet acknowledged the pod.
 	InitializedAt time.Time
 	ReadyAt       time.Time
-	// Containers lists the containers in the order of the kubelet's work, without ephemeral containers.
+	// Containers lists all containers except ephemeral containers. The list is in the order in which the kubelet
+	// handles them.
 	Containers []ContainerReached
 }
 
@@ -21,14 +22,15 @@ type ContainerReached struct {
 	Kind        ContainerKind
 
 	RunningAt time.Time // the start of the container's first run
-	// StartedAt is the time when the container's startup probe passed. Without a startup probe, StartedAt is the time
-	// when the container ran and its post-start hook had ended. StartedAt is zero for init containers.
+	// StartedAt is the time when the container's startup probe passed. Without a startup probe, StartedAt is the end of
+	// the post-start hook. Without a startup probe and without a hook, StartedAt is equal to RunningAt. StartedAt is
+	// zero for init containers.
 	StartedAt   time.Time
 	ReadyAt     time.Time // zero for init containers
 	SucceededAt time.Time // end of the first run with exit code 0; only for init containers
 }
 
-// PassedAt returns the time when the kubelet could continue after an init container or a sidecar.
+// PassedAt returns the time from which the kubelet no longer waited for an init container or a sidecar.
 func (c ContainerReached) PassedAt() time.Time {
 	if c.Kind == KindSidecar {
 		return c.StartedAt
@@ -88,8 +90,8 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	return r
 }
 
-// hookEndedAt returns the time when a container's post-start hook first ended. The result is never later than the
-// latest possible time of MilestoneStarted, because the container counts as started only after the hook.
+// hookEndedAt returns the time when a container's post-start hook first ended. A container counts as started only after
+// its hook. So the result is never later than the latest possible time of MilestoneStarted.
 func (f *fold) hookEndedAt(index int16) time.Time {
 	over := f.firstReached(index, MilestonePostStarted)
 	if b := f.bounds.find(milestoneKey{index, 0, MilestoneStarted}); b != nil && at(over) > b.latest && !over.IsZero() {

@@ -88,7 +88,7 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 		p.Error = f.spanError(requested, finished) // the error bound covers the time in the queue and the pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
-		return p // nothing was pulled, a time is unknown, or conflicting times are out of order
+		return p // nothing was pulled, a time is unknown, or the end is before the start
 	}
 	if requested != nil && p.StartedAt.Before(p.RequestedAt) {
 		return p

@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// backoffForgotten is the time after which the kubelet forgets its back-off if no further pull failed: twice the
-// longest back-off (client-go, flowcontrol/backoff.go).
+// backoffForgotten is twice the longest back-off. If no further pull fails for this time, the kubelet forgets its
+// back-off (client-go, flowcontrol/backoff.go).
 const backoffForgotten = 10 * time.Minute
 
 // longestBackoffAfter is the number of failed pulls after which the kubelet's back-off no longer grows.
@@ -22,12 +22,12 @@ type pullFailure struct {
 
 // pullBackoff is the kubelet's back-off after a failed pull.
 type pullBackoff struct {
-	least time.Duration // zero if the kubelet might have lost its back-off
+	least time.Duration // the shortest wait; zero if the kubelet might have lost its back-off
 	most  time.Duration // the longest expected wait until the next attempt
 }
 
-// pullFailures returns the failed pulls of a container in order of time: the failures that Events report, and the
-// failures that only statuses report.
+// pullFailures returns the failed pulls of a container in order of time. Events report some of the failures, and only
+// statuses report the others.
 func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFailure {
 	all := slices.Clone(reported)
 	for _, f := range e.containers[index].statusFailures() {
@@ -41,8 +41,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	if len(all) == 0 {
 		return nil
 	}
-	// If the kubelet's client dropped the Event about the first failure, only the first status with a failed pull shows
-	// this failure.
+	// The kubelet's client might have dropped the Event about the first failure. Then only the first status with a
+	// failed pull shows this failure.
 	if first := e.containers[index].statusFailure; first != nil && first.isBefore(all[0]) {
 		f := *first
 		if f.bias == biasLatest {
@@ -58,8 +58,8 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// In Kubernetes 1.35 and later, if a container of the pod has exited, the next sync of the pod waits until
-			// the back-off of this container is over (pod_workers.go, completeWork).
+			// A container of the pod has exited and may be in back-off. In Kubernetes 1.35 and later, the next sync of
+			// the pod waits until this back-off is over (pod_workers.go, completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}
@@ -77,7 +77,7 @@ func (p *Pod) mayCrashLoop() bool {
 	return false
 }
 
-// requestsBy returns the number of pulls that the kubelet requested for a container before an instant. The number comes
+// requestsBy returns the number of pulls that the kubelet requested for a container up to an instant. The number comes
 // from the Pulling Events and their counts.
 func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 	for _, first := range e.containers[index].requested {
@@ -94,24 +94,24 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 	return n
 }
 
-// withBackoffs adds the kubelet's back-off to each failed pull, and narrows the intervals of the failures that only
-// statuses report. After a failure, the kubelet begins no attempt until the back-off is over. Unknown failures can only
-// make the back-off longer, so the back-off after the known failures is a lower bound. The kubelet keeps its back-offs
-// in memory, for each image of a pod.
+// withBackoffs adds the kubelet's back-off to each failed pull. For failures that only statuses report, withBackoffs
+// also narrows the interval of possible times. After a failure, the kubelet begins no attempt until the back-off is
+// over. Unknown failures can only make the back-off longer. So the back-off that follows from the known failures is a
+// lower bound. The kubelet keeps one back-off in memory for each image of a pod.
 //
-// No pull can fail during a back-off. So if a status that arrives during a back-off reports a failure, the status is
-// late. A late status reports the failure that came before the back-off.
+// No pull can fail during a back-off. If a status with a failure arrives during a back-off, the status is late. It
+// reports the failure from before the back-off.
 //
 // The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
-// Event includes only failures with the same message, so the count can be too low. The argument countsAll reports
+// Event includes only failures with the same message, so the count can be too low. The function countsAll reports
 // whether the count of an Event includes all failures.
 func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
 ) []pullFailure {
 	all := make([]pullFailure, 0, len(failures))
-	// count is the number of known failures since the last time when the kubelet might have lost its back-off state.
-	// exact is true if count certainly equals the kubelet's own count of failures. After a possible loss of the
-	// back-off state, counted is false, because the counts in the Events might include failures from before the loss.
+	// The kubelet can lose its back-off state. count is the number of known failures since the last possible loss.
+	// exact is true if count certainly equals the kubelet's own count of failures. After a possible loss, the counts in
+	// the Events might include failures from before the loss, so counted is false.
 	count, exact, counted := 0, fromStart, true
 	for _, f := range failures {
 		if len(all) > 0 {
@@ -146,10 +146,10 @@ func (c *containerEvidence) withBackoffs(
 	return all
 }
 
-// mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls that no
-// received Event or status shows. The argument w holds the possible phases between the milestone and "until". If Events
-// about pull requests were lost, an unknown pull is possible: a kubelet that restarts forgets its back-off and can
-// request the image again.
+// mayHidePulls reports whether unknown pulls might have failed between a milestone and the instant "until". No received
+// Event or status shows such a pull. The argument w holds the possible phases between the milestone and "until". A
+// kubelet that restarts forgets its back-off and can request the image again. So if Events about pull requests were
+// lost, an unknown pull is possible.
 func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool {
 	index := f.index(w.container)
 	if w.phases[0] != PhaseImageBackoff || index == podWide {
@@ -165,14 +165,14 @@ func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool 
 	return lasted > maxBackoff(PhaseImageBackoff, failures) && !f.knowsAllEvents()
 }
 
-// requestLost reports whether a pull ended although no Event reports its request. If the Event about the request was
-// lost, the agent can have missed other Events too.
+// requestLost reports whether a pull ended without an Event about its request. If the Event about the request was lost,
+// the agent can have missed other Events too.
 func (p *pullEvidence) requestLost() bool {
 	return p.finalRequestLost() ||
 		slices.ContainsFunc(p.failures, func(f failedPull) bool { return !p.requested(f.attempt) })
 }
 
-// finalRequestLost reports whether a pull succeeded although no Event reports its request.
+// finalRequestLost reports whether a pull succeeded without an Event about its request.
 func (p *pullEvidence) finalRequestLost() bool {
 	return p.pulled.known() && !p.pulled.present && !p.requested(p.finalAttempt)
 }
@@ -181,8 +181,8 @@ func (p *pullEvidence) requested(attempt uint16) bool {
 	return slices.ContainsFunc(p.requests, func(c imageRequest) bool { return c.key.attempt == attempt })
 }
 
-// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. The method ignores
-// missing Created and Started Events, because the core takes no milestones from them.
+// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod. Missing Created
+// and Started Events do not matter, because podlapse takes no milestones from them.
 func (f *fold) knowsAllEvents() bool {
 	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
 		!f.e.eventLimitReached()
@@ -195,10 +195,10 @@ func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	return w
 }
 
-// appendSpan appends the phase between two milestones. If the time after a failed pull can contain further pulls at
-// unknown times, appendSpan divides this time into two phases: the back-off until the kubelet's next attempt was due,
-// and the remaining time. If no pull succeeded and the remaining time is at most podRetry+retrySlack, appendSpan
-// appends only the back-off. If appendSpan appends only the back-off, the error bound of the back-off includes the
+// appendSpan appends the phase between two milestones. After a failed pull, further pulls might follow at unknown
+// times. In this case, appendSpan appends two phases. The first phase is the back-off until the kubelet's next attempt
+// was due. The second phase is the remaining time. If no pull succeeded and at most podRetry+retrySlack remains after
+// the shortest back-off, appendSpan appends only the back-off. The error bound of the back-off then includes the
 // remaining time.
 func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
@@ -224,8 +224,9 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 	return append(spans, f.span(from, due, due.estimate(), wait), f.span(due, to, until, withHiddenPulls(w)))
 }
 
-// backoffAfter returns the kubelet's back-off after the milestone "from". backoffAfter returns zero if the milestone is
-// not a failed pull, or if the candidates contain a phase that is not part of repeated pulls.
+// backoffAfter returns the kubelet's back-off after the milestone "from". The result is zero if the milestone is not a
+// failed pull. The result is also zero if the candidates contain a phase that is neither PhaseImageBackoff nor a part
+// of a pull.
 func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	if from.key.milestone != MilestonePullFailed || w.phases[0] != PhaseImageBackoff ||
 		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {
@@ -239,8 +240,9 @@ func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	return pullBackoff{}
 }
 
-// nextAttempt returns the time of the kubelet's next attempt after a failed pull: the next sync after the back-off. The
-// argument "to" is the next known milestone. The estimate of the returned bound is earlier than the instant "until".
+// nextAttempt returns the time of the kubelet's next attempt after a failed pull. The kubelet makes this attempt at the
+// next sync after the back-off. The argument "to" is the next known milestone. The estimate of the returned bound is
+// earlier than the instant "until".
 func (b pullBackoff) nextAttempt(from, to *bound, until instant) *bound {
 	next := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
 	due := &bound{key: next, origins: from.origins}
@@ -254,7 +256,7 @@ func (b pullBackoff) nextAttempt(from, to *bound, until instant) *bound {
 	return due
 }
 
-// isNoPull reports whether a phase is not part of the repeated attempts to pull an image.
+// isNoPull returns false for the phases of repeated attempts to pull an image. For all other phases, it returns true.
 func isNoPull(p Phase) bool {
 	return p != PhaseImageBackoff && p != PhasePullQueue && p != PhasePull && p != PhaseUnpack
 }

@@ -9,23 +9,26 @@ import (
 
 // When a container's image changes, the kubelet stops the container, and pulls the new image without a back-off. The
 // evidence does not show the times of these steps. In simple cases, the Events show which pull attempt concerns which
-// image. In all other cases, findUnclearChanges finds the container, and blurChanges makes most of the container's
-// phases unattributed.
+// image. In all other cases, findUnclearChanges selects the container, and blurChanges changes most of the container's
+// phases to PhaseUnattributed.
 
-// phasesOfChange lists the phases that the evidence cannot separate after a container's image changed.
+// phasesOfChange returns the phases that the evidence cannot tell apart after a container's image changed.
 func phasesOfChange() []Phase {
 	return []Phase{PhaseKubeletSync, PhasePullQueue, PhasePull, PhaseUnpack, PhaseImageBackoff, PhaseContainerCreate}
 }
 
-// findUnclearChanges finds the containers for which the evidence does not show which phases belong to which image. A
-// container's changes are unclear if its image changed and one of these conditions is true:
+// findUnclearChanges finds the containers whose image changes are unclear. For such a container, the evidence does not
+// show which image a phase belongs to. The changes of a container's image are unclear if one of these conditions is
+// true:
 //   - The agent did not observe the change, and infers it from the pod's generation or from an Event.
-//   - The container has its earlier image again.
-//   - The container ran before its image changed, or ran more than once.
-//   - The kubelet repeated the requests for several images, so Events about different images can have the same count.
+//   - The image changed back to an earlier image.
+//   - The container might have run before its image changed, or it ran more than once.
+//   - The kubelet repeated a pull request after the image changed or after the kubelet restarted. Then Events about
+//     different images can have the same count.
 //
-// If a container's image changed, and another container's spec ever named the old or the new image, the changes of both
-// containers are unclear: the kubelet keeps only one back-off for each image of a pod.
+// If a container's image changed and another container's spec ever named the old or the new image, the changes of both
+// containers are unclear. The reason is that the kubelet keeps one back-off for each image of a pod, not for each
+// container.
 func (f *fold) findUnclearChanges() {
 	var changed []*Container
 	for _, c := range f.containers {
@@ -61,7 +64,7 @@ func (f *fold) setUnclear(index int16) {
 	f.unclear[index] = true
 }
 
-// changesUnclear reports whether findUnclearChanges has found the container.
+// changesUnclear reports whether the changes of a container's image are unclear, according to findUnclearChanges.
 func (f *fold) changesUnclear(c *Container) bool {
 	index := f.index(c.Name)
 	return f.unclear != nil && index != podWide && f.unclear[index]
@@ -75,9 +78,9 @@ func (e *Evidence) shareImage(a, b int16) bool {
 }
 
 // hasChanged reports whether a container's image changed before the pod was ready, or might have changed before the
-// agent observed the pod. An Event that names an image other than the container's current image shows a change that the
-// agent did not observe. If the pod's spec changed before the agent observed the pod, a second run of the container can
-// be the result of a change of the image.
+// agent observed the pod. If an Event names another image than the container's current image, the agent missed a change
+// of the image. If the pod's spec changed before the agent observed the pod, a change of the image might have caused
+// the container's second run.
 func (f *fold) hasChanged(c *Container) bool {
 	index := f.index(c.Name)
 	if index == podWide {
@@ -96,7 +99,7 @@ func (f *fold) hasChanged(c *Container) bool {
 	return e.namesOtherImage(textHash(c.Image))
 }
 
-// imagesBy returns the number of images whose first spec had arrived by the given instant.
+// imagesBy returns the number of different images that the container's specs had named by the given instant.
 func (c *containerEvidence) imagesBy(by instant) (n int) {
 	for _, image := range c.images {
 		if image.at <= by {
@@ -114,19 +117,20 @@ func (c *containerEvidence) namesOtherImage(latest uint64) bool {
 		slices.ContainsFunc(c.failures, func(failed failureEvent) bool { return failed.image != latest })
 }
 
-// changedUnclearly reports whether the evidence about a container makes the changes of its image unclear.
-// changedUnclearly ignores other containers with the same image.
+// changedUnclearly reports whether a container's own evidence leaves the changes of its image unclear. changedUnclearly
+// ignores other containers with the same image.
 func (f *fold) changedUnclearly(index int16, c *Container) bool {
 	e := &f.e.containers[index]
 	return !e.imageChanged() || f.ranBefore(index, e.newestImage().at) || f.attemptsUnclear(index, c)
 }
 
-// newestImage returns the image whose first spec arrived last.
+// newestImage returns the image that appeared last in the container's spec. If an image appeared several times, only
+// its first appearance counts.
 func (c *containerEvidence) newestImage() observedImage {
 	return slices.MaxFunc(c.images, func(a, b observedImage) int { return cmp.Compare(a.at, b.at) })
 }
 
-// attemptsUnclear reports whether the evidence does not show which attempt concerns which image.
+// attemptsUnclear reports whether the evidence leaves the images of a container's pull attempts unclear.
 func (f *fold) attemptsUnclear(index int16, c *Container) bool {
 	e := &f.e.containers[index]
 	if !e.imageChanged() {
@@ -156,16 +160,18 @@ func (f *fold) ranBefore(index int16, changed instant) bool {
 	return false
 }
 
-// repeatedAfter reports whether the kubelet repeated an earlier request after a request for another image.
+// repeatedAfter reports whether the kubelet repeated a pull request after the request "next", but before a request for
+// another image. The repeated request can be "next" or an earlier request.
 func (f *fold) repeatedAfter(index int16, next requestEvent) bool {
 	return slices.ContainsFunc(f.pulls[index].requests, func(r imageRequest) bool {
 		return r.key.attempt > 0 && r.image == next.image && r.origin == originEventSecond && r.latest > next.latest
 	})
 }
 
-// blurChanges makes phases unattributed, for each container whose image changes are unclear. A phase stays unchanged if
-// one source reports both its beginning and its end. If the container's own image did not change, the phases of the
-// container's runs also stay unchanged. The phases of the whole pod are unaffected.
+// blurChanges changes phases to PhaseUnattributed if they belong to a container whose image changes are unclear. A
+// phase stays unchanged if one source reports both its beginning and its end. If the container's own image did not
+// change, the phases during and between the container's runs also stay unchanged. Phases of the whole pod always stay
+// unchanged.
 func (f *fold) blurChanges(t *Timeline) {
 	for _, c := range f.containers {
 		if !f.changesUnclear(c) {
@@ -192,7 +198,7 @@ func (s *Span) isOnlyOf(list ...Phase) bool {
 	return true
 }
 
-// isReported reports whether a span is the start of a container, or a part of a pull that ended according to an Event.
+// isReported reports whether a span is the start of a container, or a part of a pull whose end an Event reports.
 func (f *fold) isReported(s Span) bool {
 	switch s.Phase {
 	case PhaseContainerStart: // the runtime reports the beginning and the end of this phase
@@ -205,8 +211,8 @@ func (f *fold) isReported(s Span) bool {
 }
 
 // clearAttempts returns the attempts to pull a container's image that certainly happened. If the changes of the image
-// are unclear, clearAttempts returns only the attempts that Events name. If attemptsUnclear returns true, or if Events
-// name no attempt of an unclear change, the result is one attempt with an unknown outcome.
+// are unclear, clearAttempts returns only the attempts whose image an Event names. If there is no such attempt, or if
+// attemptsUnclear returns true, the result is one attempt with an unknown outcome.
 func (f *fold) clearAttempts(c *Container, attempts []pullAttempt) []pullAttempt {
 	if !f.changesUnclear(c) {
 		return attempts
@@ -222,9 +228,9 @@ func (f *fold) clearAttempts(c *Container, attempts []pullAttempt) []pullAttempt
 	return named
 }
 
-// blur makes a span unattributed. The candidates are the span's own phases and the result of phasesOfChange. A change
-// of the image can end a run before the container is ready, so if PhaseFailedRun or PhaseReadinessProbe is a candidate,
-// both are candidates.
+// blur changes a span's phase to PhaseUnattributed. MergedWith then lists the possible phases: the span's own phases
+// and the result of phasesOfChange. A change of the image can end a run before the container is ready. So if
+// PhaseFailedRun or PhaseReadinessProbe is possible, MergedWith contains both.
 func (s *Span) blur() {
 	own := s.MergedWith
 	if !s.Phase.IsGroup() {
@@ -237,9 +243,9 @@ func (s *Span) blur() {
 	s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseUnknown, uniquePhases(own, runs, phasesOfChange())
 }
 
-// pullBeforeRestart returns the phases of pulls that can be a part of the time before a container's next run. If the
-// pull policy is Always, or if the image changed, the kubelet checks or pulls the image at an unknown time before the
-// next run. If a pull of the image ever failed, the result also contains the back-off.
+// pullBeforeRestart returns the pull phases that can take place before a container's next run. If the pull policy is
+// Always, or if the image changed, the kubelet checks or pulls the image at an unknown time before the next run. If a
+// pull of the image ever failed, the result also contains the back-off.
 func (f *fold) pullBeforeRestart(c *Container, index int16) []Phase {
 	e := &f.e.containers[index]
 	switch {

@@ -8,8 +8,8 @@ import (
 )
 
 // pullConfirmed reports whether the runtime finished a pull of a container's image during this start-up, according to
-// evidence other than Events. Anyone who can create Events can forge kubelet Events, but not the runtime's image store
-// or the kubelet's status.
+// evidence other than Events. A user who can create Events can forge the kubelet's Events. But such a user cannot forge
+// the runtime's image store or the kubelet's status.
 func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 	switch outcome {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
@@ -18,8 +18,8 @@ func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 	image, runs := f.usedImage(c), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
-		// With PullAlways, the kubelet runs the container only if the registry responded. If the runtime is not a
-		// source, the run of the container is the best evidence of a pull.
+		// With PullAlways, the kubelet runs the container only if the registry responded. If the agent cannot query the
+		// runtime, the run of the container is the best evidence of a pull.
 		return true
 	case image == nil:
 		return false
@@ -30,9 +30,10 @@ func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 }
 
 // failureConfirmed reports whether evidence other than an Event confirms that a pull of a container's image failed for
-// the given reason. A container status with the same reason confirms the failure. If the image of a volume cannot be
-// pulled, the kubelet reports the failure in the status of each container that mounts the volume. Such a status
-// confirms the failure only if the images of all containers are from the same registry as the volume's image.
+// the given reason. If the container's image did not change, a container status with the same reason confirms the
+// failure. If the image of a volume cannot be pulled, the kubelet reports the failure in the status of each container
+// that mounts the volume. Such a status confirms the failure only if the images of all containers are from the same
+// registry as the volume's image.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
 		return !f.e.containers[index].imageChanged() && slices.Contains(f.e.containers[index].statusReasons, why)
@@ -46,8 +47,9 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// pickupOrCreation returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is
-// unknown. No pull for the pod ended before the returned time. The returned time is truncated to seconds.
+// pickupOrCreation returns the time when the kubelet acknowledged the pod (status.startTime). If this time is unknown,
+// pickupOrCreation returns the pod's creation time. No pull for the pod ended before the returned time. The returned
+// time is truncated to seconds.
 func (f *fold) pickupOrCreation() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

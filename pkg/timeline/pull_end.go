@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// responseSlack is the usual maximum time from an image's timestamp to the runtime's response. Before the response,
-// containerd stores the image under its other names, with one database write for each name, and reads the image's size
-// (internal/cri/server/images, PullImage).
+// responseSlack is the usual maximum time from an image's timestamp to the runtime's response. Before containerd
+// responds, it stores the image under its other names and reads the image's size (internal/cri/server/images,
+// PullImage). Each name needs one write to the database.
 const responseSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval that contains the end of a pull. A pull ends when the runtime has stored the image and
@@ -20,12 +20,13 @@ func (s pullEnd) known() bool { return s.earliest != 0 }
 // hasUpperBound reports whether the timestamps set an upper bound on the end of the pull.
 func (s pullEnd) hasUpperBound() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull. The argument "from" is the earliest time at which the runtime might have
-// stored the image. The argument "last" is the latest possible timestamp of the image.
+// pullEndBetween returns the interval that contains the end of a pull. The argument "from" is the earliest time at
+// which the runtime might have stored the image. The argument "last" is the latest possible timestamp of the image.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + responseSlack} }
 
-// pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before this pull, or after the
-// kubelet's Event about this pull, belong to another pull, for example for another pod or for a restarted container.
+// pullEnd returns the end of a container's pull, from the image's timestamps. pullEnd ignores a timestamp before this
+// pull or after the kubelet's Event about this pull. Such a timestamp belongs to another pull, for example for another
+// pod or for a restarted container.
 func (f *fold) pullEnd(index int16) pullEnd {
 	image, p := f.pulledImage(f.e.containers[index].name), f.pulls[index].pulled
 	switch {
@@ -65,8 +66,8 @@ func (f *fold) pullEnd(index int16) pullEnd {
 //   - No pull for this container failed. After a failed pull, another pod might have pulled the image during the
 //     kubelet's back-off.
 //
-// If the timestamps might belong to another pull, the end of the pull has no upper bound. The end is unknown if the
-// image was always present, or if the kubelet has not used the image.
+// If one of the conditions is false, the timestamps might belong to another pull, so the end of the pull has no upper
+// bound. The end is unknown if the image was always present, or if the kubelet has not used the image.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -97,9 +98,9 @@ func (e *Evidence) onlyContainerWith(image string) (only *Container) {
 	return only
 }
 
-// beganAt returns the time when the kubelet requested the pull from the runtime, computed from the duration in the
-// Event. Kubelets up to 1.24 report only the time since the pull entered the kubelet's pull queue. For these kubelets,
-// beganAt returns the time when the pull entered the queue.
+// beganAt returns the time when the kubelet requested the pull from the runtime. beganAt computes this time from the
+// duration in the Event. Kubelets up to 1.24 report only the time since the pull entered the kubelet's pull queue. For
+// these kubelets, beganAt returns the time when the pull entered the queue.
 func (p pulledEvent) beganAt() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -128,7 +129,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 		c := constraint{finished, originStore, biasNone, p.runtimeEnd.earliest, p.runtimeEnd.latest}
 		if p.runtimeEnd.hasUpperBound() && (p.pulled.origin != originEventName || p.eventLate()) {
 			// The pull probably ended soon after the image's timestamp. But a busy disk can delay the runtime's
-			// response after this timestamp, so only the kubelet's next step sets an upper bound on the end of the
+			// response after this timestamp. So only the kubelet's next step sets an upper bound on the end of the
 			// pull.
 			c.bias, c.latest = biasEarliest, maxInstant
 		}
@@ -147,7 +148,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// responseConstraint converts the interval of a kubelet Event to the constraint on the time of the runtime's response.
+// responseConstraint returns the constraint that a kubelet Event sets on the time of the runtime's response.
 func (w window) responseConstraint(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {
@@ -156,9 +157,9 @@ func (w window) responseConstraint(k milestoneKey) constraint {
 	return c
 }
 
-// responseDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The delay has two possible causes: a busy disk slowed the runtime's last writes before its response,
-// or the kubelet received the response late, because the kubelet was stopped or lacked CPU.
+// responseDelayed reports whether the kubelet's next step came unusually late after the timestamp of a container's
+// image. The delay has two possible causes. A busy disk might have slowed the runtime's last writes before its
+// response. Or the kubelet received the response late, because the kubelet was stopped or lacked CPU.
 func (f *fold) responseDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -11,16 +11,16 @@ import (
 // restart.
 type pullEvidence struct {
 	refuter
-	requests []imageRequest // the requests for an image, from Events; without refuted requests
+	requests []imageRequest // the requests for an image, from Events that are not refuted
 	restarts attemptSet     // the attempts that a restarted kubelet requested, according to Events
 	until    instant        // the latest possible time of the pulls; later requests concern a restart of the container
 
 	failures     []failedPull
 	pulled       pulledEvent
 	refuted      bool // the runtime's facts contradict some of the Events
-	maybeRestart bool // an Event can concern a restart
-	// finalAttempt is the attempt that succeeded or is in progress: the last requested attempt, or the attempt after
-	// the last failed attempt, whichever is later.
+	maybeRestart bool // the first Pulled Event can concern a restart
+	// finalAttempt is the attempt that succeeded or is in progress. This is the last requested attempt or the attempt
+	// after the last failed attempt, whichever is later.
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
@@ -57,8 +57,8 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		p.maybeRestart = true
 	case pulled.present && e.createFailureUndated(index) && e.mayMissFirstEvents() &&
 		!f.isFirstAttempt(index, pulled.window):
-		// This Event might concern a later attempt to create the container: the Event about the first attempt might
-		// have expired.
+		// The Event about the first attempt to create the container might have expired. So this Event might concern a
+		// later attempt.
 	default:
 		p.pulled = pulled
 	}
@@ -98,10 +98,10 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart reports whether a Pulled Event about a present image can concern the container's second run instead of
-// its first run. The Event can concern the second run if the container ran again and the Event is later than the
-// earliest possible creation of the first run. If the Event concerns the second run, the agent missed the Event about
-// the first run.
+// mayBeOfRestart reports whether a Pulled Event can concern the container's second run instead of its first run. This
+// is possible only if the Event reports that the image was already present, and if the container ran again. The Event
+// must also be later than the earliest possible creation of the first run. If the Event concerns the second run, the
+// agent missed the Event about the first run.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -112,9 +112,9 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest possible time at which the runtime reported whether it has a container's image. The
-// kubelet requests a pull or uses the image only after the runtime has reported whether it has the image.
-// imageCheckedBy returns maxInstant if the time is unknown.
+// imageCheckedBy returns the latest possible time of the kubelet's first successful check of a container's image. In a
+// successful check, the runtime reports whether it has the image. Only then can the kubelet request a pull or use the
+// image. If the time is unknown, imageCheckedBy returns maxInstant.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -132,8 +132,9 @@ func (f *fold) imageCheckedBy(index int16) instant {
 }
 
 // pullEventsOf returns the evidence that contains the Events about a container's pulls. Usually, this is the
-// container's own evidence. If no other container uses the same image, pullEventsOf can instead return the evidence
-// from Events that name only the image.
+// container's own evidence. But some Events name only the image and no container. If the container has no pull Events
+// of its own and no other container uses the image, pullEventsOf returns the evidence from these Events, if there are
+// any.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -158,8 +159,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 }
 
 // isOfLaterAttempt reports whether this Event certainly belongs to a later attempt than the given request. If the Event
-// reports a present image, the result is true: in an attempt that finds the image present, the kubelet requests no
-// pull.
+// reports that the image was already present, the result is true, because the kubelet requests no pull in such an
+// attempt.
 func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 	if p.present {
 		return true
@@ -167,9 +168,10 @@ func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints converts the evidence about a container's pulls to constraints. The Events report when each failed
-// attempt ended. For the end of the successful attempt, the constraints come from an Event and from the runtime's
-// timestamps. For the start of the successful attempt, the constraints come from the durations in the Event's message.
+// pullConstraints converts the evidence about a container's pulls to constraints. Events or statuses show when each
+// failed attempt ended. For the end of the successful attempt, the constraints come from an Event and from the
+// runtime's timestamps. For the start of the successful attempt, the constraints come from the durations in the Event's
+// message.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -180,8 +182,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	if !p.known() {
 		return constraints
 	}
-	// The kubelet truncates the durations in the message to p.lengths.Unit, so a true duration can be up to one unit
-	// longer.
+	// The kubelet truncates the durations in the message to the unit p.lengths.Unit. So a true duration can be up to
+	// one unit longer.
 	ago := func(m Milestone, d time.Duration, slack instant) constraint {
 		return constraint{milestoneKey{index, final, m}, originEventDuration, biasLatest,
 			p.earliest - instant(d+p.lengths.Unit) - slack, p.latest - instant(d)}
@@ -200,14 +202,13 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 // Each list keeps the earliest Events.
 const maxRequests = 16
 
-// numberAttempts finds the requests for a container's image, and assigns an attempt to each request and to each failed
-// pull. The kubelet's client counts the repetitions of an Event in its memory (client-go,
-// tools/record/events_cache.go). A restarted kubelet does not know the earlier Event, and creates a new Event with the
-// count 1. So a later Event about a request for the same image shows that the kubelet restarted. A later Event about
-// another image shows only that the container's image changed. When the restarted kubelet requested the image, all
-// earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first received Event
-// about a request, the Event about the first request is missing. numberAttempts ignores requests after the first
-// maxAttempts attempts.
+// numberAttempts finds the requests for a container's image, and assigns an attempt number to each request and to each
+// failed pull. The kubelet's client keeps the count of a repeated Event in memory (client-go,
+// tools/record/events_cache.go). After a restart, the kubelet does not know this count, and creates a new Event with
+// the count 1. So a second Event about requests for the same image shows that the kubelet restarted. A second Event
+// about another image shows only that the container's image changed. When the restarted kubelet requested the image,
+// all earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first known request,
+// the Event about the first request is missing. numberAttempts ignores requests after the first maxAttempts attempts.
 func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)
@@ -264,7 +265,7 @@ func (p *pullEvidence) imageChangedBefore(next requestEvent) bool {
 	return n > 0 && p.requests[n-1].image != next.image
 }
 
-// addFailure adds the failed pull after the known failures.
+// addFailure appends a failed pull to the known failures.
 func (p *pullEvidence) addFailure(failed pullFailure) {
 	attempt := max(p.finalAttempt, failed.atLeast)
 	for _, c := range p.requests {
@@ -277,16 +278,17 @@ func (p *pullEvidence) addFailure(failed pullFailure) {
 	p.finalAttempt = attempt + 1
 }
 
-// beganBefore reports whether the pull that this Event reports had certainly begun before a request for the image.
+// beganBefore reports whether the Event's pull certainly began before the given request for the image.
 func (p pulledEvent) beganBefore(request window) bool {
 	began := p.beganAt()
 	return began != minInstant && began+instant(p.lengths.Unit+durationSlack) < request.earliest
 }
 
-// attemptOfCheck returns the pull attempt that came after a failed check of the image. A check fails if the kubelet
-// cannot parse the image's name, or if the runtime cannot report whether it has the image. The argument "o" is the
-// origin of the evidence. The argument "by" is the latest possible time of this failed check. If the check is later
-// than the container's creation or a successful pull, the check belongs to a restart, so the attempt is unknown.
+// attemptOfCheck returns the number of the pull attempt that came after a failed check of the image. A check fails if
+// the kubelet cannot parse the image's name, or if the runtime cannot report whether it has the image. The argument "o"
+// is the origin of the evidence of the failed check. The argument "by" is the latest possible time of this failed
+// check. If the check is later than the container's creation or a successful pull, the check belongs to a restart, so
+// the attempt is unknown.
 func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16, known bool) {
 	if by <= f.imageCheckedBy(index) {
 		return 0, true

@@ -10,8 +10,8 @@ import (
 // Somebody can change a container's image while the kubelet tries to pull the image, for example with "kubectl set
 // image". If the attempts concern different images, only the Events name the image of each attempt.
 
-// maxImages limits the list containerEvidence.images. If there are more images, the list keeps those that come first in
-// the alphabet, so that the result does not depend on the order of the observations.
+// maxImages limits the list containerEvidence.images. If there are more images, the list keeps the first images in
+// alphabetical order. So the result does not depend on the order of the observations.
 const maxImages = 8
 
 // observedImage is an image in a container's spec.
@@ -36,13 +36,13 @@ func (c *containerEvidence) addImage(image observedImage) bool {
 	return true
 }
 
-// imageChanged reports whether the spec contained different images. After the image changes, a status can describe the
-// old or the new image.
+// imageChanged reports whether the container's spec has named more than one image. After the image changes, a status
+// can describe the old or the new image.
 func (c *containerEvidence) imageChanged() bool { return len(c.images) > 1 }
 
-// mayMissChange reports whether the agent might have missed a change of the pod's spec. The result is true if the spec
-// changed before the agent first saw the pod, and observedSinceCreation returns false. Any change of the spec counts,
-// such as the removal of a scheduling gate.
+// mayMissChange reports whether the agent might have missed a change of the pod's spec. The result is true if
+// observedSinceCreation returns false and the spec had already changed when the agent first saw the pod. Any change of
+// the spec counts, such as the removal of a scheduling gate.
 func (e *Evidence) mayMissChange() bool {
 	return e.generation > 1 && !e.observedSinceCreation()
 }
@@ -59,9 +59,9 @@ func imageWithHash(images []observedImage, hash uint64) string {
 	return images[i].ref
 }
 
-// imageOfAttempt returns the image of one attempt to pull a container's image, and the image's registry. If the
-// container's image might have changed, the image is imagepull.UnknownImage unless an Event names it. The evidence from
-// an Event contains only a hash of the image, so the image is also unknown if no observed spec contained it.
+// imageOfAttempt returns the image of one pull attempt of a container, and the image's registry. If the container's
+// image might have changed and no Event names the attempt's image, the result is imagepull.UnknownImage. From an Event,
+// the evidence keeps only a hash of the image. So the image is also unknown if no observed spec contained it.
 func (f *fold) imageOfAttempt(c *Container, attempt uint16) (image, registry string) {
 	evidence := &f.e.containers[f.index(c.Name)]
 	switch named := f.pulls[f.index(c.Name)].imageNamed(attempt); {
@@ -77,7 +77,8 @@ func (f *fold) imageOfAttempt(c *Container, attempt uint16) (image, registry str
 	return image, evidence.registryOf(image)
 }
 
-// imageNamed returns textHash of the image that the Events about an attempt name, or 0 if no Event names the image.
+// imageNamed returns textHash of the image that the Events about an attempt name. If no Event names the image,
+// imageNamed returns 0.
 func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
 	if attempt == p.finalAttempt && p.pulled.known() {
 		return p.pulled.image
@@ -95,7 +96,7 @@ func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
 }
 
 // usedImage returns the runtime's responses about the image of a container's first run. usedImage returns nil if the
-// runtime has not responded, or if the first run might have used an image other than the image in the latest spec.
+// runtime has not responded, or if the first run might not have used the image in the latest spec.
 func (f *fold) usedImage(c *Container) *imageEvidence {
 	index := f.index(c.Name)
 	if index != podWide && index < int16(len(f.pulls)) {

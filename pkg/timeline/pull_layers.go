@@ -17,8 +17,8 @@ func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
 
-// layerConstraints finds the layers that a container's pull downloaded. layerConstraints takes the start of the pull
-// and the arrival of the last byte from the runtime's stores.
+// layerConstraints finds the layers that a container's pull downloaded. From the timestamps in the runtime's stores,
+// layerConstraints derives the start of the pull and the arrival of the last byte.
 func (f *fold) layerConstraints(c *Container) []constraint {
 	index, image := f.index(c.Name), f.pulledImage(c.Name)
 	if index == podWide || image == nil || image.withLayers == nil {
@@ -36,9 +36,10 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		f.e.onlyContainerWith(c.Image) != nil && f.e.sandboxRan()
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
-		// The manifest arrived after the kubelet started work on this container. Layers that were already present under
-		// another image name do not show when the pull started. The start of the pull has no lower bound, because no
-		// evidence shows how long the registry took to send the manifest.
+		// The manifest arrived after the kubelet started work on this container, so the manifest belongs to this pull.
+		// The layers do not show when the pull started, because they might have been present under another image name.
+		// No evidence shows how long the registry took to send the manifest. So the start of the pull has no lower
+		// bound.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, biasLatest, minInstant,
 				at(resolved)},
@@ -60,15 +61,15 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	layers := layersSince(image.withLayers.Layers, began)
 	if len(layers) > 0 && image.withLayers.mountedAfter(lastDownload(layers)) {
 		// After the last download, the runtime mounted another layer from the registry (Layer.Remote). So the runtime
-		// might have used the registry while it unpacked the downloaded layers. No evidence separates the time of the
-		// registry from the time of the unpacking.
+		// might have used the registry while it unpacked the downloaded layers. The evidence does not show how much
+		// time the registry needed and how much time the unpacking needed.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}
 	last := lastDownload(layers)
 	if last.IsZero() {
-		// An earlier pull downloaded the layers, for example a pull that a restart of the kubelet canceled. If this
-		// pull unpacked some of them, the evidence does not show how much of the pull was unpacking.
+		// An earlier pull downloaded the layers, for example a pull that was canceled when the kubelet restarted. If
+		// this pull unpacked some of the layers, the evidence does not show how long the unpacking took.
 		f.pulls[index].layersUndated = image.unpackedSince(began)
 		return constraints
 	}
@@ -84,7 +85,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 }
 
 // endedBy returns the latest possible end of a pull. All layers of the pull arrived before the end of the pull. If no
-// Event reports the end of the pull, endedBy returns the end of the image's latest pull according to the runtime.
+// Event reports the end of the pull, endedBy returns the runtime's timestamp of the image's latest pull.
 func (p pulledEvent) endedBy(image *imageEvidence) instant {
 	switch {
 	case p.known():
@@ -116,8 +117,8 @@ func (i *imageEvidence) nothingCameSince(began instant) bool {
 	return !slices.ContainsFunc(i.withLayers.Layers, func(l Layer) bool { return !l.thereBefore(began) })
 }
 
-// thereBefore reports whether a layer was present before an instant. An unpacked layer was present, even if the runtime
-// has deleted its blob.
+// thereBefore reports whether a layer was present before an instant. If the download has no timestamp, for example
+// because the runtime deleted the layer's blob, the time of the unpacking counts.
 func (l *Layer) thereBefore(then instant) bool {
 	came := l.DownloadedAt
 	if came.IsZero() {
@@ -133,7 +134,7 @@ func (i *Image) undatedSince(began instant) bool {
 	})
 }
 
-// layersKnown reports whether the runtime reports any layers of an image.
+// layersKnown reports whether the runtime reports any layers of an image, or the time when its manifest arrived.
 func (i *Image) layersKnown() bool { return len(i.Layers) > 0 || !i.ResolvedAt.IsZero() }
 
 // layersSince returns the layers that arrived at or after an instant.
@@ -151,15 +152,15 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether the arrival of the manifest is the only evidence of when a pull started. Before the
-// manifest arrived, the pull might have waited in the queue or for a slow registry.
+// startedBy reports whether only the arrival of the manifest shows when a pull started. Before the manifest arrived,
+// the pull might have waited in the queue or for a slow registry.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }
 
-// mayHoldUnpacking reports whether a pull can include unpacking that the evidence cannot separate from the download.
-// For a pull that includes unpacking, the evidence does not show how much time the registry needed and how much time
-// the disk needed. mayHoldUnpacking also returns true for an attempt that might have failed during unpacking.
+// mayHoldUnpacking reports whether a pull can include unpacking that took an unknown time. For such a pull, the
+// evidence does not show how much time the registry needed and how much time the disk needed. mayHoldUnpacking also
+// returns true for an attempt that might have failed during unpacking.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -198,14 +199,15 @@ func (p Pull) Bytes() (sum int64) {
 	return sum
 }
 
-// Sized reports whether the duration of a pull can be compared with its bytes. A pull is sized if it downloaded
-// content, if its duration is known, and if all its downloaded bytes are known and belong to this pull alone.
+// Sized reports whether the duration of a pull can be compared with its bytes. The result is true if the pull
+// downloaded content, its duration is known, and ownBytes returns true.
 func (p Pull) Sized() bool {
 	return p.Outcome == imagepull.OutcomeDownloaded && p.Timed && p.ownBytes()
 }
 
-// ownBytes reports whether Bytes contains exactly the bytes that the runtime received for the pull. If the runtime has
-// no timestamp for a layer that the pull might have downloaded, Layers is empty and the bytes are unknown.
+// ownBytes reports whether Bytes returns exactly the number of bytes that the runtime received for this pull alone. A
+// layer that the pull might have downloaded can lack a timestamp. In this case, Layers is empty, so ownBytes returns
+// false.
 func (p Pull) ownBytes() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
@@ -215,10 +217,10 @@ func (p Pull) ownBytes() bool {
 
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
-// Unpacking returns when the runtime began to unpack the pull's layers, when the unpacking ended, and how long the
-// runtime was busy with the unpacking. The runtime unpacks a layer as soon as the layer has arrived and the layer below
-// is unpacked. Other layers can still arrive during the unpacking. The results are zero if the runtime does not report
-// layers.
+// Unpacking returns the start and the end of the unpacking of the pull's layers. The result "busy" is the time that the
+// runtime spent on unpacking, without the time that the runtime waited for layers. The runtime unpacks a layer as soon
+// as the layer has arrived and the layer below is unpacked. Other layers can still arrive during the unpacking. The
+// results are zero if the runtime does not report layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 	var before time.Time // the time when the layer below was unpacked
 	for _, l := range p.Layers {

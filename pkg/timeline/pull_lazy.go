@@ -25,7 +25,7 @@ func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// mayReadImage reports whether a container starts or runs during the phase and can therefore read its image.
+// mayReadImage reports whether a container can read its image during the phase, because the container starts or runs.
 func (p Phase) mayReadImage() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:

@@ -17,9 +17,9 @@ const (
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's evidence
-// cannot show: which other pull a pull waited for, and whether another pull had already downloaded the image. PullLog
-// is not safe for concurrent use.
+// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog shows which other pull a pull waited for,
+// and whether another pull had already downloaded the image. The evidence about one pod cannot show these two facts.
+// PullLog is not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest pull first
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
@@ -39,7 +39,7 @@ type loggedPull struct {
 	failed      bool
 	imageAbsent bool // the kubelet had found that the image was absent
 	blocker     Blocker
-	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
+	requestedAt time.Time // when the kubelet requested the pull, before any wait in the queue; zero if unknown
 	from, until time.Time // start and end of the pull: the request to the runtime, and the runtime's response
 	// If the start of the pull is unknown, startUnknown is true, and the field "from" equals requestedAt. For a failed
 	// pull, startUnknown is always true.
@@ -161,9 +161,9 @@ func podOf(request string) string {
 	return uid
 }
 
-// logRequest records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so only
-// the pod's latest request can be open. If the log is full, logRequest drops the oldest ended request. If no request
-// has ended, logRequest drops the oldest open request.
+// logRequest records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other. So only
+// the pod's latest request can still be open. If the log is full, logRequest drops the oldest ended request. If no
+// request has ended, logRequest drops the oldest open request.
 func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
@@ -201,17 +201,16 @@ func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 	delete(l.requests, first)
 }
 
-// isRequested reports whether the kubelet requested the image that a message names. The container's spec named this
-// image at the time of the request, but the spec can change during the pull.
+// isRequested reports whether the kubelet has an open request for the image that a message names. If the spec changed
+// during the pull, the container's spec might no longer name this image.
 func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
 	request, known := l.requests[requestOf(uid, container)]
 	return known && !request.over && m.Kind != imagepull.KindPulling && request.image == textHash(m.Image)
 }
 
 // endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.
-// The time of the request can be later than the end of the pull, because both times are inexact. A request later than
-// "latest" belongs to the next attempt, because the kubelet waits for several seconds before it requests the image
-// again.
+// Both times are inexact, so the request can seem to be later than the end of its pull. But a request later than
+// "latest" belongs to the next attempt, because the kubelet waits for several seconds between two attempts.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -220,8 +219,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline. Settle also records which layers the timeline's pod downloaded itself, because these
-// layers count as shared in the pulls of all other pods.
+// Settle records the results of a pod's final timeline. Settle marks the pod's requests as ended, and records which
+// layers the pod downloaded itself. These layers count as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -268,7 +267,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// The outcome of p can change only from OutcomeDownloaded or, if o.imageAbsent is true, from OutcomeUnknown.
+		// OutcomeDownloaded can change. If o.imageAbsent is true, OutcomeUnknown can change too. All other outcomes are
+		// final.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalizedName(p.Image)

@@ -101,8 +101,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 }
 
 // joinsRunningPull reports whether another pull of the same image was running when the pull p began. If another pull
-// was running, the manifest on the node can come from the other pull, and does not prove that an earlier attempt of p
-// was interrupted.
+// was running, the manifest on the node can come from the other pull. So the manifest does not prove that an earlier
+// attempt of p was interrupted.
 func (l *PullLog) joinsRunningPull(p *Pull, uid string) bool {
 	image := normalizedName(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
@@ -121,7 +121,7 @@ func (o *loggedPull) mayShare(p *Pull) bool {
 	})
 }
 
-// noteLayers records the layers that a settled pull downloaded.
+// noteLayers stores in the log which layers the pull p downloaded. The pull p comes from a final timeline.
 func (l *PullLog) noteLayers(p *Pull, uid string) {
 	if p.DownloadedAt.IsZero() {
 		return

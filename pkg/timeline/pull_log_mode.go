@@ -5,13 +5,13 @@ import (
 )
 
 // This file derives the kubelet's pull settings from the node's pulls. By default, the kubelet pulls one image at a
-// time. With serializeImagePulls: false, the kubelet pulls all images in parallel, and maxParallelImagePulls limits the
-// number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the durations that
-// the kubelet reports.
+// time. With serializeImagePulls: false, the kubelet pulls images in parallel. The setting maxParallelImagePulls can
+// limit the number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the
+// durations that the kubelet reports.
 const (
-	// loggedError is the error bound of a logged pull's times. If a timestamp is truncated to seconds, the error bound
-	// is loggedError plus floorError. The time in an Event's name is up to 100 ms late, or more on a node that lacks
-	// CPU.
+	// loggedError is the maximum error of the times of a logged pull. If a timestamp is truncated to seconds, the
+	// maximum error is loggedError plus floorError. The time in an Event's name is up to 100 ms late, or more on a node
+	// that lacks CPU.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.
@@ -123,7 +123,7 @@ func (l *PullLog) modeFor(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtookEarlier reports whether the pull p ended although an earlier request of another pod is still open. Either the
+// overtookEarlier reports whether another pod's earlier request was still open when the pull p ended. If so, either the
 // two pulls ran in parallel, or the log missed the end of the earlier pull.
 func (l *PullLog) overtookEarlier(p *Pull, uid string) bool {
 	for _, r := range l.openRequests(p.FinishedAt, uid) {

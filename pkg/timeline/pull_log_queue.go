@@ -16,12 +16,15 @@ type pullRequest struct {
 
 // runningPull describes when another pod's pull ran.
 type runningPull struct {
-	from, until  time.Time // "from" is the request's time if startUnknown is true; "until" is zero during the pull
-	startUnknown bool      // only the time of the request is known
+	// If startUnknown is true, only the time of the request is known, and "from" is this time. While the pull runs,
+	// "until" is zero.
+	from, until  time.Time
+	startUnknown bool
 	pull         *loggedPull
 }
 
-// openRequests returns other pods' pulls that the kubelet requested before an instant and that have not ended.
+// openRequests returns the open pulls of other pods. The kubelet requested these pulls before the given time, and they
+// have not ended.
 func (l *PullLog) openRequests(before time.Time, uid string) []runningPull {
 	var open []runningPull
 	for of, request := range l.requests {
@@ -36,7 +39,8 @@ func (l *PullLog) openRequests(before time.Time, uid string) []runningPull {
 	return open
 }
 
-// otherPulls returns other pods' pulls that might have begun before an instant, including completed pulls.
+// otherPulls returns the pulls of other pods that might have begun before the given time. The result includes completed
+// pulls.
 func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
 	all := l.openRequests(before, uid)
 	for i := range l.pulls {
@@ -47,9 +51,10 @@ func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
 	return all
 }
 
-// highestConcurrency returns the highest number of other pulls that ran in parallel with the pull p. If the node has no
-// pull queue, another pull with an unknown start counts as running from the time of its request. If the node might have
-// a queue, the other pull might have waited there, so it counts as running only shortly before its end.
+// highestConcurrency returns the highest number of other pulls that ran in parallel with the pull p. Some other pulls
+// have an unknown start. If the node has no pull queue, such a pull counts as running from the time of its request. If
+// the node might have a queue, such a pull might have waited in the queue. Then it counts as running only for a short
+// time before its end.
 func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -128,8 +133,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// A pull that the agent does not know can have caused at most the unexplained part of the wait, which is at
-		// most as long as longest.Waited.
+		// Pulls that the agent does not know caused at most the unexplained part of the wait. This part is not longer
+		// than longest.Waited.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

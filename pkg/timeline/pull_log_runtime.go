@@ -20,8 +20,9 @@ type imageResponseOf struct {
 	first, last time.Time // the ends of the image's first and latest pulls; zero if the runtime does not report them
 }
 
-// ObserveRuntime records the runtime's responses about images and drops the pulls that these responses refute. Anyone
-// who can create Events can forge a pull, and a forged pull would change the timelines of other pods.
+// ObserveRuntime records the runtime's responses about images and drops the logged pulls that contradict these
+// responses. Anyone who can create Events can report a pull that never happened. Such a false pull would change the
+// timelines of other pods.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalizedName(image.Ref)
@@ -49,10 +50,12 @@ type sandboxSince struct {
 	none               bool
 }
 
-// noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes moves the pod's pending
-// pulls to the log.
+// noteSandboxes records whether a pod has a sandbox. A pull is pending until the runtime reports a sandbox of its pod.
+// If the pod has a sandbox, noteSandboxes moves the pod's pending pulls to the log.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
-	if l.sandboxes == nil { // this is the runtime's first response, so no logged pull has a confirmed sandbox yet
+	if l.sandboxes == nil {
+		// This is the runtime's first response. No earlier response confirmed that the pods of the logged pulls have
+		// sandboxes.
 		l.sandboxes = map[string]sandboxSince{}
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
@@ -102,10 +105,11 @@ func (s *Sandbox) createdSince() time.Time {
 	return time.Time{}
 }
 
-// sandboxKnown reports whether a response of the runtime shows that a pod's sandbox existed at an instant. The kubelet
+// sandboxKnown reports whether a response of the runtime shows that a pod had a sandbox at the given time. The kubelet
 // pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So a sandbox in the runtime's response
 // proves that a pull for the pod was possible. An Event alone does not prove a pull, because tenants can create Events.
-// Without a runtime as a source, sandboxKnown always returns true.
+// If the runtime has not responded about any pod yet, or if the agent does not query the runtime, sandboxKnown returns
+// true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -114,18 +118,18 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime refutes the Event that reported a pull request. The runtime refutes the
-// Event if the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull
-// in the queue. If another pod's later pull ends while the request is open, the two pulls might have run in parallel,
-// so PullLog does not set BlockedBy of the later pull.
+// requestRefuted reports whether the runtime contradicts the Event about a pull request. This is the case if the pod
+// had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the queue.
+// Another pod can request a pull later. If this later pull ends while the request is open, the two pulls might have run
+// in parallel. Then PullLog does not set BlockedBy of the later pull.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
 	return known && latest.Before(since.queriedAt) && (since.none || latest.Before(since.begunAt))
 }
 
-// RequestsRuntime reports whether the runtime's next response could refute one of the pod's open pull requests in the
-// log.
+// RequestsRuntime reports whether the agent should query the runtime about a pod, because an open pull request of the
+// pod might be false. The runtime's response can contradict such a request (requestRefuted).
 func (l *PullLog) RequestsRuntime(uid string) bool {
 	since, known := l.sandboxes[uid]
 	if known && !since.none || l.sandboxes == nil {
@@ -158,7 +162,7 @@ func forgetOldest[A any](responses map[string]A, most int, newest string, querie
 	delete(responses, oldest)
 }
 
-// isRefuted reports whether the runtime refutes a successful pull. The runtime refutes the pull in three cases:
+// isRefuted reports whether the runtime contradicts a successful pull. The runtime contradicts the pull in three cases:
 //   - According to the runtime, the first pull of the image ended later than this pull.
 //   - According to the runtime, the latest pull of the image ended before this pull began.
 //   - After this pull, the runtime still did not have the image.
@@ -177,7 +181,8 @@ func (l *PullLog) isRefuted(p loggedPull) bool {
 	return queriedLater && !response.last.IsZero() && response.last.Before(p.from.Add(-p.error))
 }
 
-// recordModes compares all pairs of pulls again after the log dropped some pulls.
+// recordModes runs after the log drops pulls. recordModes compares all pairs of logged pulls again, because the dropped
+// pulls no longer count as evidence of the node's pull settings.
 func (l *PullLog) recordModes() {
 	all := l.pulls
 	for i := range all {
@@ -201,7 +206,7 @@ func makeRoom(pulls []loggedPull) []loggedPull {
 	for i := range pulls {
 		counts[pulls[i].blocker.Namespace]++
 	}
-	for i := range pulls { // a tie goes to the first namespace in the log
+	for i := range pulls { // if several namespaces have the most pulls, the first of them in the log counts
 		if namespace := pulls[i].blocker.Namespace; counts[namespace] > counts[most] {
 			most = namespace
 		}

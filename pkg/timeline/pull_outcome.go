@@ -41,8 +41,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 
 // pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
 // image was absent. With the policy Always, the kubelet always contacts the registry. With the policy IfNotPresent,
-// kubelet 1.35 or newer also contacts the registry if the image was pulled with credentials that the pod might not have
-// (pkg/kubelet/images, EnsureImageExists).
+// kubelet 1.35 or newer can contact the registry although the image is present. The kubelet does so if the image was
+// pulled with credentials that the pod might not have (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
 	began := pulled.beganAt()
@@ -59,7 +59,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 		}
 		return imagepull.OutcomeDownloaded
 	case nothingCame && image.unpackedSince(began):
-		// Another pull, or an earlier attempt, had downloaded the layers, or they belong to another image.
+		// The layers were there before this pull, but the runtime unpacked some of them later. Either another pull or
+		// an earlier attempt had downloaded the layers, or the layers belong to another image.
 		return imagepull.OutcomeUnknown
 	case !absent && nothingCame:
 		return imagepull.OutcomeVerified
@@ -67,7 +68,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 		return imagepull.OutcomeJoined
 	case absent && image != nil && f.storedByOtherPull(image, started):
 		if b := f.bounds.find(started); at(image.last.FirstPulledAt)-b.earliest > instant(startSlack) {
-			return imagepull.OutcomeUnknown // this pull might have begun long before, and stored the image itself
+			return imagepull.OutcomeUnknown // this pull might have begun early enough to store the image itself
 		}
 		return imagepull.OutcomeJoined
 	case absent && nothingCame:
@@ -78,12 +79,13 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	return imagepull.OutcomeUnknown
 }
 
-// outcomeWithoutEvent returns the outcome of a pull without an Event. The image was absent at first, and a container
-// now runs from the image.
+// outcomeWithoutEvent returns the outcome of a pull that no Event reports. The image was absent at first, and a
+// container now runs from the image.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt):
-		// Either another client pulled the image, or the kubelet restarted, forgot its back-off and pulled the image.
+		// Either another client pulled the image, or the kubelet pulled the image after a restart. A restarted kubelet
+		// has no back-off.
 		return imagepull.OutcomeUnknown
 	case f.e.foundPresent(c, image):
 		return imagepull.OutcomePresent
@@ -99,8 +101,8 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
-	// The runtime does not report who pulled the image, or there were several pulls, possibly including a pull for
-	// this pod.
+	// Either the runtime does not report which client pulled the image, or there were several pulls. One of these pulls
+	// might have been for this pod.
 	return imagepull.OutcomeUnknown
 }
 
@@ -126,17 +128,18 @@ func (f *fold) pulledForOtherContainer(c *Container, started milestoneKey) bool 
 	})
 }
 
-// foundPresent reports whether the kubelet certainly found the image on the node, because the image's first pull ended
-// before the kubelet started work on the container.
+// foundPresent reports whether the kubelet certainly found the image on the node. This is certain if the image's first
+// pull ended before the kubelet started work on the container, and if the pull policy is not Always.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
 // inBackoff reports whether the time t is within the kubelet's back-off after the latest failed pull of a container's
-// image. Content that arrives during the back-off comes from pulls by other clients. If only a new status from the
-// watch reports the failure, inBackoff assumes that the attempt failed statusPatience before the status arrived. A
-// restarted kubelet forgets its back-off, so the back-off also ends when the kubelet next requests the image.
+// image. The kubelet does not pull during its back-off, so content that arrives then comes from pulls by other clients.
+// If only a status from the pod watch reports the failure, the time of the failure is unknown. Then inBackoff assumes
+// that the attempt failed statusPatience before the status arrived. The back-off also ends when the kubelet next
+// requests the image, because a restarted kubelet forgets its back-off.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {
@@ -155,9 +158,9 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// startSlack limits the time from the earliest possible start of a pull to the end of the image's first pull. If this
-// time is longer than startSlack, the pull itself might have stored the image. The kubelet starts the next pull in the
-// queue at once. The value is an estimate: no measurement shows how late the kubelet can be.
+// startSlack limits how long a pull might have run before the image's first pull ended. If a pull might have run
+// longer, the pull itself might have stored the image. When a pull ends, the kubelet starts the next pull in the queue
+// at once. The value is an estimate: no measurement shows how late the kubelet can be.
 const startSlack = 100 * time.Millisecond
 
 // storedByOtherPull reports whether another pod's pull completed the image while this pull was in the queue.

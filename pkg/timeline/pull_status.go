@@ -12,8 +12,8 @@ import (
 // about 40 times.
 const maxPullStatuses = 64
 
-// imageBackOff is the waiting reason of a container while the kubelet waits between a failed pull and the next attempt.
-// Directly after a failed attempt, the status contains another reason, for example ErrImagePull.
+// imageBackOff is the reason in a container's status while the kubelet waits between a failed pull and the next
+// attempt. Directly after a failed attempt, the status contains another reason, for example ErrImagePull.
 const imageBackOff = "ImagePullBackOff"
 
 // nextSyncLeast is a safe lower limit of the time from a failed pull to the status that reports the failure. The
@@ -23,8 +23,8 @@ const nextSyncLeast = 5 * time.Second
 // usualSync is the average time from a failed pull to the status that reports the failure.
 const usualSync = 12500 * time.Millisecond
 
-// pullStatus is a live status that reports a failed pull. A status from a list is not a pullStatus, because a list can
-// still report the previous attempt.
+// pullStatus is a container's status that came from the pod watch and reports a failed pull. A status from a list is
+// not a pullStatus, because a list can still report the previous attempt.
 type pullStatus struct {
 	at      instant // arrival of the status
 	backOff bool    // true if the kubelet waits before the next attempt
@@ -54,10 +54,10 @@ func (p *Pod) failedEarlier(c Container) bool {
 // statusFailures returns the failed pulls that the statuses report, except the first failed pull. The kubelet's client
 // might have dropped the Events about failed pulls, because the client limits the Events about each pod.
 //
-// When the kubelet syncs a pod, it first reports the result of the previous sync, and then might begin the next
-// attempt (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt
-// failed between the two statuses. The later status cannot be a delayed report of an earlier failure, because the
-// kubelet sends the statuses of a pod in order and skips superseded statuses (status_manager.go).
+// When the kubelet syncs a pod, it first reports the result of the previous sync, and then might begin the next attempt
+// (kubelet.go, SyncPod). So if a status reports a back-off and a later status reports a failure, an attempt failed
+// between the two statuses. The later status cannot be a delayed report of an earlier failure. The kubelet sends the
+// statuses of a pod in order and skips outdated statuses (status_manager.go).
 func (c *containerEvidence) statusFailures() []failureEvent {
 	var failures []failureEvent
 	backOffAt := instant(0)
@@ -74,11 +74,11 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 	return failures
 }
 
-// statusFailureBefore returns a container's first failed pull that a status reported. The argument "end" is the end of
-// the container's pulls. If the pull might have failed after the time "end", statusFailureBefore returns nil. If the
-// kubelet wrote the status before the container's first run, the pull failed before the container was created, even if
-// the status arrived after the time "end". But if Events report a pull, the failure might have come after that pull,
-// because the kubelet can pull the image again.
+// statusFailureBefore returns a container's first failed pull according to the container's statuses. The argument "end"
+// is the end of the container's pulls. If the pull might have failed after the time "end", statusFailureBefore returns
+// nil. If the kubelet wrote the status before the container's first run, the pull failed before the container was
+// created. Then the status counts even if it arrived after the time "end". But if Events report a pull, the failure
+// might have come after that pull, because the kubelet can pull the image again.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
 	first := c.statusFailure
@@ -105,9 +105,9 @@ func (f failureEvent) isBefore(other failureEvent) bool {
 }
 
 // isAfterRequest reports whether the failure certainly came after a request for the image. After a failure, the kubelet
-// requests the image again only after its back-off. So a request that seems to come less than one back-off after the
-// failure actually came before the failure. But if both times come from the names of Events, isAfterRequest ignores the
-// back-off, because a restarted kubelet has no back-off.
+// requests the image again only after its back-off. So if a request seems to come less than one back-off after the
+// failure, the request actually came before the failure. But if both times come from the names of Events,
+// isAfterRequest ignores the back-off, because a restarted kubelet has no back-off.
 func (f failureEvent) isAfterRequest(request constraint) bool {
 	switch {
 	case f.origin == originArrival:

@@ -12,11 +12,11 @@ const (
 	// with its status and retries after 10 s if the API server was unavailable (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace limits how long the agent repeats its query about a new image if the runtime did not report all
-	// layers.
+	// If the runtime did not report all layers of a new image, the agent repeats its query. layersGrace limits how long
+	// the agent does so.
 	layersGrace = 15 * time.Second
-	// requeryAfter is the wait between two requests to the runtime, if the first response lacked facts that the pod
-	// object reports.
+	// requeryAfter is the minimum wait before the agent repeats a query to the runtime. The agent repeats a query if
+	// the response lacked facts that the agent expects.
 	requeryAfter = time.Second
 	// statusPatience is the maximum time from a container's start to the status that reports the start. The kubelet
 	// lists the running containers once a second (pleg/generic.go) and limits the rate of its status updates.
@@ -27,10 +27,10 @@ const (
 	// saw the pod. A longer start-up is stuck, not slow, and needs a person's attention. So after giveUpAfter, the
 	// agent records the start-up as it is.
 	giveUpAfter = time.Hour
-	// sandboxPatience is the time within which the kubelet usually begins to create a pod's sandbox after it picks up
-	// the pod. After sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a
-	// failure, the kubelet waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod).
-	// So a sandbox that appears within sandboxPatience belongs to the first attempt.
+	// The kubelet usually begins to create a pod's sandbox within sandboxPatience after it picks up the pod. After
+	// sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a failure, the kubelet
+	// waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod). So a sandbox that
+	// appears within sandboxPatience belongs to the first attempt.
 	sandboxPatience = 2 * time.Second
 	// runtimePatience is the maximum time that the agent waits for the runtime's response about an image. A response
 	// usually takes less than a second. If the runtime does not respond, the agent requests the kubelet's Events.
@@ -63,9 +63,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the references of the images whose presence decides whether the kubelet pulls them. The agent
-// queries the runtime about each reference once, and again after a pull. The second result lists the references whose
-// layers the agent also requests.
+// requestedImages returns the references of the images about which the agent should query the runtime now. The agent
+// queries the runtime about each reference once, and again after a pull. If the response lacks layers, the agent
+// repeats the query. The second result lists the references whose layers the agent also requests.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
@@ -86,8 +86,8 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull might have downloaded layers about which the agent has not queried the
-// runtime yet. A runtime that does not report the times of its pulls does not report layers either.
+// mayHaveNewLayers reports whether a pull might have downloaded layers and the agent has not queried the runtime about
+// these layers yet. A runtime that does not report the times of its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.withLayers == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())
@@ -141,7 +141,7 @@ func (e *Evidence) runtimeComplete() bool {
 	return over && !e.runtimeBehind()
 }
 
-// runtimeBehind reports whether the pod object contains runs that the runtime has not reported.
+// runtimeBehind reports whether the pod object shows container runs that the runtime has not reported yet.
 func (e *Evidence) runtimeBehind() bool {
 	for _, c := range e.pod.Containers {
 		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts ||
@@ -174,7 +174,8 @@ func (e *Evidence) queriedSince() time.Time {
 // without post-start hooks needs no Events. If the runtime's response about an image is overdue, the agent assumes that
 // the image might need a pull.
 //
-// After a post-start hook, Events are needed, because only the Event about the next image shows when the hook ended.
+// If a container has a post-start hook, the start-up needs the Event about the image of the next container. Only this
+// Event shows when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {
 	afterHook := false
 	for _, c := range e.pod.Containers {
@@ -212,9 +213,9 @@ func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
 }
 
-// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. After half a minute
-// of Events about the network, the kubelet's client drops most further Events (spamLimit), so only the runtime shows
-// when the network becomes ready.
+// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. The kubelet repeats
+// its Event about the network. After half a minute, the kubelet's client drops most of these Events (spamLimit). Then
+// only the runtime shows when the network becomes ready.
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()
 	return !over && !e.sandboxRan() &&
@@ -238,7 +239,7 @@ type RuntimeRequest struct {
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string
 	Layers     []string // the references in Images whose layers are also requested
-	Network    bool     // query whether the runtime's network is ready
+	Network    bool     // ask the runtime whether its network is ready
 	Runs       bool     // the pod object reports container runs, so the runtime has containers
 }
 
@@ -259,6 +260,6 @@ type Requests struct {
 	Runs    bool     // the pod object reports container runs that the runtime has not reported
 	Images  []string // image references in the spec; ask the runtime whether the images are present
 	Layers  []string // the references in Images whose layers are also requested
-	Network bool     // query whether the runtime's network is ready
+	Network bool     // ask the runtime whether its network is ready
 	Events  bool     // keep an Event watch open for the pod
 }

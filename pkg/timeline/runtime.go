@@ -16,28 +16,28 @@ type Sandbox struct {
 	// the CNI plugins returned. containerd 1.x sets updated_at immediately after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
 	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt is
-	// the end of the latest pull of the sandbox image. ImageResolvedAt and ImagePulledAt are zero unless the pull ended
-	// between BegunAt and NetworkReadyAt. containerd 2.x pulls an absent sandbox image after the network setup, but
-	// before it sets created_at (NetworkReadyAt).
+	// the end of the latest pull of the sandbox image. If the pull did not end between BegunAt and NetworkReadyAt, both
+	// times are zero. containerd 2.x pulls an absent sandbox image after the network setup, but before it sets
+	// created_at (NetworkReadyAt).
 	ImageResolvedAt time.Time `json:"image_resolved_at,omitzero"`
 	ImagePulledAt   time.Time `json:"image_pulled_at,omitzero"`
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
 	// RunningAt is the time when the start of the sandbox was complete (containerd ≥ 2.0: updated_at in the sandbox
-	// store). containerd makes the last change of updated_at after the sandbox container has started. RunningAt is
+	// store). containerd changes updated_at for the last time after it has started the sandbox container. RunningAt is
 	// meaningful only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which of these times
-	// created_at contains: BegunAt, NetworkReadyAt or RunningAt.
+	// CreatedAt is the field created_at of CRI. Depending on the runtime, created_at contains BegunAt, NetworkReadyAt
+	// or RunningAt. The agent sets CreatedAt only if it does not know which of them created_at contains.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). If ImageFirst is
 	// true, ImageStoredAt is the end of the pull that brought the sandbox image to the node, or zero if unknown.
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
-	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The agent
-	// derives Unstamped from the runtime's name, version or response. For example, Unstamped is true for CRI-O, for
-	// containerd 1.x, and for the shim of a virtual machine.
+	// If Unstamped is true, at least one of the sandbox's times BegunAt, NetworkReadyAt and RunningAt stays unknown,
+	// because this runtime can never report it. The agent derives Unstamped from the runtime's name, version or
+	// response. For example, Unstamped is true for CRI-O, for containerd 1.x, and for the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 
@@ -67,13 +67,13 @@ type Image struct {
 	SizeBytes int64  `json:"size_bytes,omitzero"`
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
 	// ResolvedAt is the time when the image's manifest or index first arrived on the node (containerd: created_at of
-	// the image's target in the content store). The manifest arrives soon after the start of the first pull. ResolvedAt
-	// is zero unless RuntimeRequest.Layers requested the layers.
+	// the image's target in the content store). The manifest arrives soon after the start of the first pull. If
+	// RuntimeRequest.Layers does not contain the image, ResolvedAt is zero.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
-	// Layers lists the image's layers, the bottom layer first. Layers is empty unless RuntimeRequest.Layers requested
-	// the layers.
+	// Layers lists the image's layers, the bottom layer first. If RuntimeRequest.Layers does not contain the image,
+	// Layers is empty.
 	Layers []Layer `json:"layers,omitempty"`
-	// Layered is true if RuntimeRequest.Layers requested the layers, even if the runtime could not provide them.
+	// Layered is true if RuntimeRequest.Layers contains the image, even if the runtime could not provide the layers.
 	Layered bool `json:"layered,omitzero"`
 	// Incomplete is true if the runtime did not report some layers in time. A later response can contain the missing
 	// layers.

@@ -6,11 +6,12 @@ import (
 )
 
 const (
-	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
+	// maxSilences is the maximum number of silences in a SilenceLog. During a silence, the runtime does not respond.
+	// The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If a silence overlaps a phase for a shorter time,
-	// the silence does not count as a possible cause of delay. The overlap also includes the time catchUp after the end
-	// of the silence.
+	// the silence does not count as a possible cause of delay. This comparison adds the duration catchUp to the end of
+	// the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.
@@ -47,10 +48,11 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete splits the timeline's phases: the parts in which the runtime was silent become unattributed phases. During a
-// silence, a network plugin, a registry or the kubelet might have finished its work and then waited for the runtime. No
-// evidence shows how long the plugin, the registry or the kubelet worked before it began to wait for the runtime.
-// Complete copies the phases first, because other goroutines can read the original phases.
+// Complete splits each phase that a silence of the runtime might have delayed. The part of the phase during the silence
+// becomes an unattributed phase. During a silence, a network plugin, a registry or the kubelet might have finished its
+// work and then waited for the runtime. No evidence shows how long the plugin, the registry or the kubelet worked
+// before it began to wait for the runtime. Complete copies the phases first, because other goroutines can read the
+// original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.mayExplain) {
@@ -64,8 +66,8 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// mayExplain reports whether two conditions are true: the silence overlaps the span s by at least leastSilence, and
-// needsRuntime finds work of the runtime in s.
+// mayExplain reports whether the silence might have delayed the span s. The silence must overlap s by at least
+// leastSilence, and needsRuntime must find work of the runtime in s.
 func (o RuntimeSilent) mayExplain(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
@@ -82,8 +84,8 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 	return from, until
 }
 
-// appendParts appends the phase s to the list "phases". If the silence is within the phase, appendParts splits the
-// phase into up to three parts.
+// appendParts appends the phase s to the list "phases". If the silence might have delayed the phase, appendParts splits
+// the phase into up to three parts: before, during and after the silence.
 func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	if !o.mayExplain(s) {
 		return append(phases, s)
@@ -111,9 +113,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime looks for the runtime's work in a span whose cause is not the runtime. If the span might include work of
-// the runtime, needsRuntime returns the phase of this work: PhaseSandbox or PhaseContainerCreate. If the cause of the
-// span is the runtime, or if the span includes no work of the runtime, the result is empty.
+// needsRuntime returns the runtime's work that the span might include: PhaseSandbox or PhaseContainerCreate. If the
+// cause of the span is the runtime, or if the span includes no work of the runtime, the result is empty.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of.IsGroup() && len(s.MergedWith) > 0 {

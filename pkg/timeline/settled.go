@@ -47,10 +47,10 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 	})
 }
 
-// graceOver reports whether more than "grace" has passed since the agent learned that the start-up ended, or since
-// Scope.ResumedAt, whichever is later. After somebody sets the clock back, the time when the agent learned of the end,
-// or Scope.ResumedAt, can be in the future. If one of these times is more than "grace" in the future, graceOver also
-// returns true, so that the agent does not wait until the clock catches up.
+// graceOver reports whether the start-up ended and the agent has waited longer than "grace" for late evidence. The wait
+// begins when the agent learns that the start-up ended, or at Scope.ResumedAt, whichever is later. If somebody sets the
+// clock back, the beginning of the wait can be in the future. If the wait begins more than "grace" in the future,
+// graceOver also returns true. Otherwise, the agent would wait until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -75,14 +75,16 @@ func (e *Evidence) givesUpAt() time.Time {
 	return givesUp
 }
 
-// beforeAgent reports whether the pod's start-up was over when the agent first saw the pod in a list, and the pod did
-// not reach the node after Scope.Since. beforeAgent also returns true for an old static pod (isOldMirror).
+// beforeAgent reports whether the start-up ended before the agent could observe it. beforeAgent returns true if three
+// conditions are true: the agent first saw the pod in a list, the start-up was over at that time, and the pod did not
+// reach the node after Scope.Since. beforeAgent also returns true for an old static pod (isOldMirror).
 func (e *Evidence) beforeAgent() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
-// inScope reports whether the pod might have reached the node after Scope.Since. inScope uses the creation time only if
-// no better time is known, because the pod might have waited for the scheduler or the node for days.
+// inScope reports whether the pod might have reached the node after Scope.Since. inScope uses the pod's creation time
+// only if no better time is known. The creation can be days earlier, because the pod might have waited for the
+// scheduler or the node.
 func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }

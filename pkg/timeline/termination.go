@@ -4,21 +4,23 @@ import "time"
 
 // The phases of a termination. A termination can also have the phases PhaseKubeletPickup and PhaseUnattributed.
 const (
-	// PhasePreStopHook lasts from the time when the kubelet picks up the deletion request to the end of the container,
-	// because no evidence shows when the hook itself ended.
+	// PhasePreStopHook lasts from the time when the kubelet picks up the deletion request to the end of the container.
+	// The phase includes the time after the hook, because no evidence shows when the hook itself ended.
 	PhasePreStopHook Phase = "pre_stop_hook"
 	// PhaseGrace lasts from the stop request to the container's end or to the end of its grace period, whichever is
-	// earlier.
+	// earlier. If the end of the grace period is unknown, PhaseGrace lasts to the container's end.
 	PhaseGrace Phase = "grace"
 	PhaseKill  Phase = "kill" // from the end of the grace period to the kill of the container
 	// PhaseSandboxStop lasts from the end of the last container to the runtime's first response that contains no ready
 	// sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"
 	// PhaseObjectDeletion lasts from the runtime's first response that contains no ready sandbox to the deletion of the
-	// object. If the object has finalizers, the phase ends when the kubelet releases the object. During
-	// PhaseObjectDeletion, the kubelet cleans up volumes and cgroups, and calls the API server.
+	// object. If the object has finalizers, the phase ends when the kubelet releases the object. To release the object,
+	// the kubelet deletes it with the grace period 0. During PhaseObjectDeletion, the kubelet cleans up volumes and
+	// cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
-	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to the object's deletion
+	// PhaseFinalizers begins when the kubelet releases the object, and lasts until the object is gone.
+	PhaseFinalizers Phase = "finalizers"
 )
 
 // terminationCauses maps each phase of a termination to the party that is responsible for the phase.
@@ -35,7 +37,7 @@ type Termination struct {
 	GoneAt      time.Time // when the object was gone; zero while the object exists
 	// Grace is the shortest requested grace period. Grace is 0 only if ZeroGrace is true.
 	Grace time.Duration
-	// ZeroGrace is true if the only observed grace period was 0.
+	// ZeroGrace is true if the agent observed no grace period above 0.
 	ZeroGrace bool
 	// Reason is the reason for the deletion, from the condition DisruptionTarget, for example EvictionByEvictionAPI.
 	// Reason is empty if the condition is not set, for example after kubectl delete.
@@ -45,9 +47,9 @@ type Termination struct {
 	Total, TotalError time.Duration
 
 	Phases    []Span // the phases from RequestedAt, without gaps
-	Stops     []Stop // one Stop for each container that the pod had started, in spec order
+	Stops     []Stop // one entry for each container that had started, in the order of the spec
 	Conflicts []TerminationConflict
-	Missing   []string // milestones that lack evidence, as milestone[/container]
+	Missing   []string // milestones without evidence, for example stop_begun or stopped/<container>
 	Skew      Skew
 	// Listed is true if the agent learned about the deletion request from a list, possibly long after the request.
 	Listed bool
@@ -83,9 +85,10 @@ type Stop struct {
 	Kind      ContainerKind
 	How       StopKind
 	StoppedAt time.Time // zero while the container runs, or if unknown
-	// Used is the part of the grace period that the container used, from the kubelet's pickup of the deletion request
-	// to StoppedAt. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most
-	// Error. Timed is false if the kubelet's first stop request does not explain the container's end: see stoppedLate.
+	// Used is the part of the grace period that the container used. This part begins when the kubelet picks up the
+	// deletion request, and ends at StoppedAt. Used is known only if Timed is true. If Timed is true, Used differs from
+	// the truth by at most Error. If the kubelet's first stop request cannot explain the time of the container's end,
+	// Timed is false (see stoppedLate).
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known

@@ -23,24 +23,24 @@ type TerminationEvidence struct {
 
 	requestSecond instant // the control plane's timestamp of the deletion request, truncated to seconds
 	learnedAt     instant // the arrival of the first pod object with the deletion request
-	learnedLive   bool    // a watch, and not a list, delivered the first pod object with a deletion request
+	learnedLive   bool    // a watch (not a list) delivered the pod object that set learnedAt
 	// observedAt is the arrival of the first pod object that shows that the kubelet knows about the deletion request.
 	// Zero means never.
 	observedAt   instant
-	observedLive bool // a watch, and not a list, delivered the pod object that set observedAt
-	// releasedAt is the arrival of the first pod object with the grace period 0, which means that the kubelet released
-	// the object. Zero means never.
+	observedLive bool // a watch (not a list) delivered the pod object that set observedAt
+	// releasedAt is the arrival of the first pod object with the grace period 0. The kubelet sets this grace period
+	// when it releases the object. Zero means never.
 	releasedAt    instant
 	hadFinalizers bool          // a pod object with the grace period 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none
 	longest       time.Duration // the longest grace period; zero if all grace periods are zero
 	shortestAt    instant       // the arrival of the first pod object with the shortest grace period; zero if none
-	shortened     bool          // the grace period changed, so its end is unknown
+	shortened     bool          // the grace period changed, so the time of its end is unknown
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest runtime request whose response contained a ready sandbox; zero if there is none
-	sandboxDown  instant // the first response after sandboxReady that contained no ready sandbox; zero if there is none
+	sandboxReady instant // the latest request to the runtime that found a ready sandbox; zero if there is none
+	sandboxDown  instant // the first response after sandboxReady without a ready sandbox; zero if there is none
 
 	gone     instant // when the agent learned that the object was gone; zero while the object exists
 	goneLive bool
@@ -50,7 +50,7 @@ type TerminationEvidence struct {
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest runtime request whose response showed that the container was running; zero if none
+	seenRunning instant // the latest request to the runtime that found the container running; zero if there is none
 	killingAt   instant // the earliest time of the kubelet's Killing Events; zero without such an Event
 	killingLast instant // the latest time of the kubelet's Killing Events; zero without such an Event
 
@@ -63,11 +63,11 @@ type stopEvidence struct {
 	statusLive   bool
 	statusCode   int
 	statusReason string
-	notStarted   bool // the latest pod object contains no run of the container
-	waitsForNext bool // the latest run has ended, and the kubelet waits before the next run
+	notStarted   bool // the latest pod object reports no run of the container
+	waitsForNext bool // the latest run has ended, and the next run has not started
 }
 
-// NewTerminationEvidence returns evidence that begins with the observation o. NewTerminationEvidence returns nil if the
+// NewTerminationEvidence creates the evidence from its first observation o. NewTerminationEvidence returns nil if the
 // observation is not a pod object with a deletion request. NewTerminationEvidence also returns nil for a static pod,
 // because the end of its mirror object is not the end of the pod.
 func NewTerminationEvidence(o Observation) *TerminationEvidence {
@@ -163,8 +163,9 @@ func (e *TerminationEvidence) stopOf(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// acceptsRun returns false if the run is earlier than the known run, or if s is nil. If the run is later than the known
-// run, acceptsRun clears all facts about the known run except the times of the Killing Events.
+// acceptsRun reports whether s can store facts about the given run of the container. The result is false if s already
+// has facts about a later run, or if s is nil. If the given run is later than the known run, acceptsRun clears all
+// facts about the known run except the times of the Killing Events.
 func (s *stopEvidence) acceptsRun(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
@@ -196,11 +197,11 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 	return *s != before
 }
 
-// statusMissing reports whether the kubelet had no status of the container and created a substitute status. The exit
-// code 137 in a substitute status does not come from a real process. In the substitute status of a container that had
-// run, the restart count is one too high. When a pod ends, the kubelet creates a substitute status for each container
-// that it does not find, such as a container that never started (kubelet: status/status_manager.go, TerminatePod;
-// kubelet_pods.go, convertToAPIContainerStatuses).
+// statusMissing reports whether a container's status is only a substitute. When a pod ends, the kubelet might not find
+// a container, for example because the container never started. The kubelet then creates a substitute status (kubelet:
+// status/status_manager.go, TerminatePod; kubelet_pods.go, convertToAPIContainerStatuses). The exit code 137 in a
+// substitute status does not come from a real process. If the container had run, the restart count in the substitute
+// status is too high by one.
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
 }
@@ -211,7 +212,7 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	switch {
 	case ready && queried > e.sandboxReady:
 		e.sandboxReady, changed = queried, true
-		if e.sandboxDown != 0 && e.sandboxDown <= queried { // the kubelet created another sandbox
+		if e.sandboxDown != 0 && e.sandboxDown <= queried { // the kubelet created a new sandbox after sandboxDown
 			e.sandboxDown = 0
 		}
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
@@ -241,7 +242,7 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 // Killing Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
 // kuberuntime/kuberuntime_container.go, killContainer). A Killing Event from before the deletion request belongs to an
 // earlier stop of the container. If the kubelet tries to stop the container again, it increases the count of the same
-// Killing Event. A kubelet that has restarted can create a new Killing Event instead.
+// Killing Event. After a restart, the kubelet can create a new Killing Event instead.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {

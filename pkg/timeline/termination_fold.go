@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Termination computes the termination from the evidence, up to the time "now". The argument "skew" is the skew of the
-// two clocks, as for a Timeline.
+// Termination computes the termination from the evidence, up to the time "now". The argument "skew" is the difference
+// between the control plane's clock and the node's clock.
 func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{e: e, now: at(now), skew: skew}
 	f.t = Termination{
@@ -22,8 +22,8 @@ func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination 
 	return f.t
 }
 
-// terminationFold computes one termination. The order of its steps matters: the bound "begun" needs the bound
-// "requested", and the ends of the containers need both bounds.
+// terminationFold computes one termination. The order of its steps matters. The bound "begun" is computed from the
+// bound "requested". The ends of the containers are computed from both bounds.
 type terminationFold struct {
 	e    *TerminationEvidence
 	now  instant
@@ -39,9 +39,9 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// requestBound returns the bound of the deletion request. The control plane's timestamp is truncated to
-// seconds, so the request happened less than a second after the timestamp. The request also happened before the agent
-// received the first pod object with a deletion timestamp.
+// requestBound returns the interval (bound) that contains the time of the deletion request. The control plane's
+// timestamp is truncated to seconds, so the request happened less than a second after the timestamp. The request also
+// happened before the agent received the first pod object with a deletion timestamp.
 func (f *terminationFold) requestBound() bound {
 	c := f.skew.widen(second(milestoneKey{}, originControlPlane, f.e.requestSecond.time()))
 	b := bound{earliest: c.earliest, latest: c.latest, origins: origins(0).with(c.origin)}
@@ -56,8 +56,8 @@ func (f *terminationFold) requestBound() bound {
 		b.origins = origins(0).with(originArrival)
 	}
 	if !f.e.learnedLive && f.e.grace == 0 && f.e.observedAt != 0 {
-		// The kubelet's final deletion with grace period 0 changes the deletion timestamp. So the first request can be
-		// earlier than the timestamp.
+		// When the kubelet finally deletes the object with grace period 0, the deletion timestamp changes. So the
+		// first request can be earlier than the timestamp.
 		b.earliest, b.notBefore = min(b.earliest, f.e.created), b.earliest
 	}
 	if f.e.learnedAt <= b.latest+liveSlack {
@@ -70,7 +70,8 @@ func (f *terminationFold) requestBound() bound {
 	return b
 }
 
-// objectGone returns the bound of the object's deletion. While the object exists, objectGone returns the current time.
+// objectGone returns the interval (bound) that contains the time of the object's deletion. While the object exists,
+// both ends of the interval are the current time.
 func (f *terminationFold) objectGone() bound {
 	if !f.e.Over() {
 		return bound{earliest: f.now, latest: f.now}
@@ -88,15 +89,15 @@ func (f *terminationFold) goneBy() instant {
 	return max(f.e.gone, f.requested.earliest)
 }
 
-// stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
-// for this time. Three kinds of evidence can show when the kubelet began to stop the containers:
+// stopBegun returns the interval (bound) that contains the time when the kubelet began to stop the containers. The
+// second result reports whether there is evidence for this time. There are three kinds of evidence:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
-//   - Since Kubernetes 1.34, the kubelet writes the object's new generation to the status after it begins to stop the
-//     containers. The agent receives this status late, so podlapse usually estimates that the stop began at the time of
-//     the deletion request.
+//   - Since Kubernetes 1.34, the kubelet writes the new generation of the object to status.observedGeneration. The
+//     kubelet does this after it begins to stop the containers, and the status arrives late. So podlapse usually
+//     estimates that the stop began at the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
-//     kill, or earlier. If the kill came much later than one grace period after the request, the true start of the
-//     stop is unknown: either the kubelet began late, or the kill came late.
+//     kill, or earlier. If the kill came much later than one grace period after the request, this evidence does not
+//     show the true start of the stop. Either the kubelet began late, or the kill came late.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
@@ -128,7 +129,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		}
 	}
 	stated, statedKnown := b.latest, known
-	var onTime bool // according to a kill, the stop began at most restartTakes after the request
+	var onTime bool // a kill shows that the stop began at most restartTakes after the request
 	for _, s := range f.e.stops {
 		end, code, reason, o := s.endBound()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
@@ -154,26 +155,26 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	return b, known
 }
 
-// The delay of the kubelet's status is usually shorter than statusLate. In measurements on a quiet node, the delay was
-// 15 to 270 ms, and the kubelet began to stop the containers 5 ms after the deletion request.
+// statusLate is longer than the usual delay of the kubelet's status. In measurements on a quiet node, the status
+// arrived with a delay of 15 to 270 ms. The kubelet began to stop the containers 5 ms after the deletion request.
 const statusLate = instant(300 * time.Millisecond)
 
-// leastGrace is the minimum time that the kubelet gives each container, even if the grace period is shorter or
-// has ended (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
+// leastGrace is the minimum time that each container gets to stop, even if the grace period is shorter or has ended
+// (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter returns the minimum time until a container is killed, counted from when the kubelet begins to stop the
-// container.
+// killAfter returns the shortest possible time until a container is killed. This time begins when the kubelet begins
+// to stop the container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.e.grace, leastGrace) }
 
-// killedOnTime reports whether the time of a kill shows exactly when the kubelet began to stop the pod: f.killAfter()
-// before the kill. killedOnTime returns false for a container with a pre-stop hook. killedOnTime also returns false for
-// a sidecar, because a sidecar stops after the containers that it serves.
+// killedOnTime reports whether a kill of the container shows exactly when the kubelet began to stop the pod. If so,
+// the kubelet began f.killAfter() before the kill. killedOnTime returns false for a container with a pre-stop hook.
+// killedOnTime also returns false for a sidecar, because a sidecar stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.e.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)
 	})
 }
 
-// clockText returns an instant as text for conflicts.
+// clockText returns the time of day of an instant, for the text of a conflict.
 func clockText(i instant) string { return i.time().Format("15:04:05.000") }

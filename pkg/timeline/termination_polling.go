@@ -6,15 +6,16 @@ import (
 )
 
 const (
-	// queryStopping is the interval between requests to the runtime while containers are likely to stop: in the first
-	// seconds of the termination, and after the end of the grace period. The interval is short, because the kubelet
-	// soon removes stopped containers.
+	// queryStopping is the interval between requests to the runtime while containers are likely to stop. Containers
+	// are likely to stop in the first seconds of the termination and after the end of the grace period. The interval
+	// is short, because the kubelet soon removes stopped containers.
 	queryStopping = time.Second
 	// queryWaiting is the interval between requests during a long grace period.
 	queryWaiting = 5 * time.Second
 	// stopsSoon is the time within which most containers stop after a deletion request.
 	stopsSoon = 10 * time.Second
-	// stopsLate is how long the runtime's facts are still likely to change after the end of the grace period.
+	// stopsLate is a period after the end of the grace period. During this period, the runtime's facts are still
+	// likely to change.
 	stopsLate = 30 * time.Second
 	// queryStuck is the interval between requests for a pod whose grace period ended more than queryStuckAfter ago.
 	queryStuck, queryStuckAfter = time.Minute, 10 * time.Minute

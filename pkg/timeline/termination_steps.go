@@ -9,8 +9,8 @@ import (
 // terminationStep is one step of a termination: its phase, and the milestone at its end.
 type terminationStep struct {
 	phase Phase
-	// The field "also" lists other phases that the step can contain, because the evidence cannot separate these phases
-	// from the step's own phase.
+	// The field "also" lists other phases that the step can contain. The evidence cannot separate these phases from
+	// the step's own phase.
 	also      []Phase
 	container string
 	end       bound
@@ -31,8 +31,8 @@ func (f *terminationFold) terminationSteps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	// Without evidence, the bound of a container's end extends to f.gone.latest. So the function "later" can choose a
-	// container without evidence as the last container.
+	// If no evidence shows when a container ended, its latest possible end is f.gone.latest. So the function "later"
+	// can choose this container as the last container.
 	later := func(a, b stopBound) int {
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}
@@ -69,11 +69,12 @@ func (f *terminationFold) terminationSteps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.e.Over(), milestone: "gone"})
 }
 
-// stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only if
-// the container has the pod's grace period and no client shortened this period. If a client changes the grace period,
-// the grace period starts again. If the pod has more than maxStops containers, the container that stopped last might be
-// missing from the evidence. If a container stopped late, the kubelet or the runtime was not running, or the kill was
-// slow. Even a container that is killed late has one full grace period before the kill.
+// stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only
+// under two conditions: the container has the pod's grace period, and no client shortened this period. If a client
+// changes the grace period, the grace period starts again. If the pod has more than maxStops containers, the container
+// that stopped last might be missing from the evidence. A container stops late for one of two reasons: the kubelet or
+// the runtime was not running, or the kill was slow. Even if a kill comes late, the container has one full grace
+// period before the kill.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
@@ -109,9 +110,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// toPhases converts the steps to phases without gaps. If the end of a step is unknown, the method merges
-// the step with the following steps. The merged phase keeps the name of the first step only if all merged steps have
-// the same cause.
+// toPhases converts the steps to phases without gaps. If the end of a step is unknown, the method merges the step with
+// the following steps. If all possible phases of the merged steps have the same cause, the merged phase has the name of
+// the first step. Otherwise, the merged phase is PhaseUnattributed.
 func (f *terminationFold) toPhases(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
@@ -180,7 +181,8 @@ func (f *terminationFold) span(
 	return s
 }
 
-// withEstimate returns the bound with a fixed estimate, which the caller derived from neighboring bounds.
+// withEstimate returns a copy of the bound that has the given estimate. The caller derives this estimate from
+// neighboring bounds.
 func (b bound) withEstimate(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b

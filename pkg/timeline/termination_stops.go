@@ -11,14 +11,14 @@ import (
 type stopBound struct {
 	bound
 	known bool
-	lost  bool // the runtime lost the container, so the exit code and the end time do not come from the process
+	lost  bool // the runtime lost track of the container; its exit code and end time do not come from the process
 	late  bool // see stoppedLate
 	index int  // the index in Termination.Stops
 }
 
-// endBound returns the bound of the time when a container ended, from the container's own evidence. Without
-// evidence, the field "latest" of the bound is maxInstant. If the runtime lost the container, the runtime's timestamp
-// is the time when the runtime noticed the loss.
+// endBound returns the interval (bound) that contains the time of a container's end. endBound uses only the
+// container's own evidence. If no evidence shows the end, the field "latest" of the bound is maxInstant. If the
+// runtime lost the container, the runtime's timestamp is the time when the runtime noticed the loss.
 func (s *stopEvidence) endBound() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {

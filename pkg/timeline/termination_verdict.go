@@ -97,10 +97,11 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the reason for a container's kill is unknown. If any phase of the container is not
-// PhaseUnattributed, the result is false. If all phases of the container are PhaseUnattributed, the result is true if
-// PhaseKill is a candidate of at least one of them. If the container has no phases, the result is true if Stop.Timed is
-// false. Before an unexplained kill, the container might not have received a stop signal.
+// killUnexplained reports whether the reason for a container's kill is unknown. Before an unexplained kill, the
+// container might not have received a stop signal. The result depends on the phases of the container:
+//   - If any phase is not PhaseUnattributed, the result is false.
+//   - If all phases are PhaseUnattributed, the result is true if PhaseKill is a possible part of at least one of them.
+//   - If there are no phases, the result is true if Stop.Timed is false.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {

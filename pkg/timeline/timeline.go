@@ -36,12 +36,12 @@ type Timeline struct {
 	// StartError. In StateStarting, StateDeleted and StateGivenUp, Reason is the reason why a container waits, for
 	// example CreateContainerConfigError.
 	Reason string
-	// Partial is true if more evidence can arrive: the start-up is in progress, or has only just ended.
+	// Partial is true if more evidence can arrive, because the start-up is in progress or has only just ended.
 	Partial bool
 
 	CreatedAt time.Time
-	// SettledAt is the time when the start-up ended. SettledAt is zero in StateStarting. The start-up is settled later
-	// than SettledAt, because late evidence can arrive (Evidence.Settled). The name of the field is kept for
+	// SettledAt is the time when the start-up ended. SettledAt is zero in StateStarting. After SettledAt, late
+	// evidence can arrive. So Evidence.Settled returns true only later. The name of the field is kept for
 	// compatibility with the field settled_at of the API.
 	SettledAt time.Time
 	// Total is SettledAt minus CreatedAt. In StateStarting, Total is the time since CreatedAt. Total equals the sum of
@@ -58,16 +58,16 @@ type Timeline struct {
 	Milestones     []MilestoneEvidence
 	Conflicts      []Conflict
 	Skew           Skew     // the skew of the clocks when the timeline was computed
-	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
+	Missing        []string // milestones without evidence, in the form milestone[/container][#attempt]
 	// Unreported lists the milestones that lack evidence because the runtime can never report them. The entries have
 	// the same form as in Missing. Missing does not contain the milestones in Unreported.
 	Unreported []string
-	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
-	// Event watch was open. Each entry has the form reason/container.
+	// LostEvents lists Events that the agent did not receive, although an Event watch was open and the kubelet must
+	// have created the Events. Each entry has the form reason/container.
 	LostEvents []string
-	// Incomplete is true if Missing is not empty, or if lost Events leave the duration of a pull unattributed. After 25
-	// Events about a pod, the kubelet's client drops Events by design; the dropped Events do not make a timeline
-	// incomplete.
+	// Incomplete is true if Missing is not empty. Incomplete is also true if the duration of a pull is unattributed
+	// because of lost Events. After 25 Events about a pod, the kubelet's client drops Events by design. These dropped
+	// Events do not make a timeline incomplete.
 	Incomplete bool
 	// EventMessage lists the kubelet's Events from Event watches, in order of time. The list contains at most the 32
 	// earliest Events, and no Events after the end of the start-up.
@@ -81,17 +81,18 @@ type Timeline struct {
 	// no deletion request or if the agent does not follow terminations.
 	Termination *Termination
 
-	// Reconstructed is true if the start-up was over before the agent saw the pod, and the pod did not reach the node
-	// after Scope.Since. The agent collected the evidence for a reconstructed timeline after the start-up. The agent
-	// shows a reconstructed timeline, but counts the start-up only in podlapse_evidence_reconstructed_total.
+	// Reconstructed is true under two conditions: the start-up was over before the agent saw the pod, and the pod did
+	// not reach the node after Scope.Since. The agent collected the evidence for a reconstructed timeline after the
+	// start-up. The agent shows a reconstructed timeline, but counts the start-up only in
+	// podlapse_evidence_reconstructed_total.
 	Reconstructed bool
 }
 
 // ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
 // is the same. For most pods, the ID is the pod's UID followed by "/0", because the agent measures only the first
-// start-up of a pod. For a static pod, the ID is StaticUID, a slash and ReadAt as Unix time in nanoseconds. The ID of a
-// static pod does not contain the UID of the pod's object, because a new object for the same static pod has another
-// UID.
+// start-up of a pod. For a static pod, the ID is StaticUID, a slash and ReadAt as Unix time in nanoseconds. A new
+// object for the same static pod has another UID. So the ID of a static pod does not contain the UID of the pod's
+// object.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.
@@ -127,71 +128,71 @@ type Span struct {
 	Phase     Phase
 	Cause     Cause
 	Container string // the container of the phase; empty for phases of the whole pod
-	Attempt   int    // the attempt of a step that can be repeated; counted from 0
+	Attempt   int    // the number of the attempt, from 0, if the step can be repeated
 	StartAt   time.Time
 	EndAt     time.Time
 	// Error is the error bound of the duration: the maximum of |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that the evidence could not separate from this phase. For a group phase, such as
-	// PhaseUnattributed, MergedWith lists all possible phases.
+	// MergedWith lists the phases that the evidence could not separate from this phase. A group phase, such as
+	// PhaseUnattributed, stands for several phases. For a group phase, MergedWith lists all possible phases.
 	MergedWith []Phase
 	// Open is true if the phase is in progress. If Open is true, EndAt is the argument "now" of Evidence.Timeline.
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
-	// ImageLoading is true if the snapshotter might still have been downloading the image during the phase, because the
-	// image is lazy (Pull.Lazy). ImageLoading is set only for phases in which the container starts or runs.
+	// ImageLoading is true if the image is lazy (Pull.Lazy), so the snapshotter might still have been downloading the
+	// image during the phase. ImageLoading is set only for phases in which the container starts or runs.
 	ImageLoading bool
 }
 
 // Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Pull is one attempt to get one container's image. An unknown instant is zero. A duration is zero if its start or its
-// end is unknown.
+// Pull is one attempt to get one container's image. If a time is unknown, its field is zero. A duration is zero if its
+// start or its end is unknown.
 type Pull struct {
 	Container string
 	Kind      ContainerKind // the kind of the container
-	Image     string        // the reference in the spec; imagepull.UnknownImage if the image changed meanwhile
+	Image     string        // the reference in the spec; imagepull.UnknownImage if the reference might have changed
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
 	Failure   imagepull.Failure // the reason for the failure, if Outcome is imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
-	RequestedAt  time.Time // when the kubelet requested the pull; then the pull waits in the node's pull queue
-	StartedAt    time.Time // when the kubelet requested the pull from the runtime
+	RequestedAt  time.Time // when the kubelet requested the pull, before the wait in the node's pull queue
+	StartedAt    time.Time // when the kubelet asked the runtime to pull, after the wait in the queue
 	DownloadedAt time.Time // when the last byte arrived; zero if unknown
 	FinishedAt   time.Time // when the runtime responded
 
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
-	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. Pull and Queue differ from the truth by
-	// at most Error. For a failed pull, the evidence cannot separate Queue from Pull, so Error is the error bound of
-	// the time from RequestedAt to FinishedAt.
+	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. Pull and Queue differ from the truth
+	// by at most Error. For a failed pull, the evidence cannot separate Queue from Pull. In this case, Error is the
+	// error bound of the time from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
-	// not report layers. For each layer, Shared is true if the layer arrived with another pod's pull. The bytes of a
-	// shared layer belong to another pod's pull, and not to this pull.
+	// not report layers. Shared[i] is true if Layers[i] arrived with another pod's pull. The bytes of a shared layer
+	// belong to another pod's pull, and not to this pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
-	// Resumed is true if the image's manifest was on the node before this pull began. Before a resumed pull, an
-	// interrupted attempt might have downloaded some layers, which containerd does not download again. So the number of
-	// bytes of a resumed pull is unknown.
+	// Resumed is true if the image's manifest was on the node before this pull began. An earlier, interrupted attempt
+	// might have downloaded some layers, and containerd does not download these layers again. So the number of bytes
+	// of a resumed pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
-	// Unconfirmed is true if only Events report the Failure of a failed pull. The pod's status would confirm the
-	// failure, because tenants cannot write the status. The pod's status arrives some seconds after the Event, and does
-	// not report every attempt.
+	// Unconfirmed is true if only Events report the Failure of a failed pull. The same failure in the pod's status
+	// would confirm it, because tenants cannot write the status. The pod's status arrives some seconds after the
+	// Event, and does not report every attempt.
 	Unconfirmed bool
 
 	// Credentials is the part of the pull's duration that a credential plugin of the kubelet might have used.
@@ -199,8 +200,8 @@ type Pull struct {
 	// Pod.KubeletGeneration.
 	Credentials time.Duration
 
-	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of mounted
-	// layers while the container runs.
+	// Lazy is true if a snapshotter mounted layers directly from the registry. The snapshotter downloads the content
+	// of mounted layers while the container runs.
 	Lazy bool
 
 	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if the blocking
@@ -208,26 +209,26 @@ type Pull struct {
 	// pulls that were ahead of this pull in the node's queue, including running pulls. Ahead is 0 if unknown.
 	BlockedBy *Blocker
 	Ahead     int
-	// Beside is the highest number of other pulls that ran on the node at any one time during this pull. Pulls that run
-	// in parallel share the node's network link.
+	// Beside is the highest number of other pulls that ran on the node at the same time, during this pull. Pulls that
+	// run in parallel share the node's network link.
 	Beside int
 
-	early    bool    // some bytes might have arrived before the pull began, with another pull
+	early    bool    // another pull might have downloaded some bytes before this pull began
 	absentAt instant // when the runtime responded that the image is absent; zero without such a response
 }
 
 // Blocker is a pull of another pod that delayed this pod's pull.
 type Blocker struct {
 	Namespace, Pod, Container, Image string
-	Waited                           time.Duration // how long the other pull ran during the wait
+	Waited                           time.Duration // how long the other pull ran while this pod's pull waited
 }
 
-// MilestoneEvidence is the interval that contains a milestone's true instant.
+// MilestoneEvidence describes when a milestone happened. The true time lies in the interval from Earliest to Latest.
 type MilestoneEvidence struct {
 	Milestone Milestone
 	Container string
 	Attempt   int
-	At        time.Time // the estimate, which the phases also use
+	At        time.Time // the estimated time; the phases use the same estimate
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source

@@ -3,7 +3,7 @@ package timeline
 // Traits holds facts from the pod object that podlapse does not use to compute the timeline. Programs that read records
 // can group start-ups by these facts. A field is empty if the pod object does not contain the fact.
 type Traits struct {
-	// Controller is the pod's direct owner. For example, Controller is the ReplicaSet if Pod.Owner is the Deployment.
+	// Controller is the pod's direct owner. For example, if Pod.Owner is a Deployment, Controller is the ReplicaSet.
 	Controller    Owner     `json:"controller,omitzero"`
 	QOSClass      string    `json:"qos_class,omitzero"` // Guaranteed, Burstable or BestEffort
 	PriorityClass string    `json:"priority_class,omitzero"`

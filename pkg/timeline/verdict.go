@@ -17,13 +17,13 @@ const leastNamed = 50 * time.Millisecond
 // severalImages is the text for pulls of several images. The text contains the number of images and the registry.
 const severalImages = "pulling %d images from %s"
 
-// part combines all phases of a start-up in which one party did one kind of work.
+// part combines all phases in which the same party did the same kind of work during a start-up.
 type part struct {
 	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
 	length   time.Duration
 	error    time.Duration // error bound of length: maximum of |length − truth|
-	pressure Pressure      // sum of the pressures of the phases, each multiplied by the length of its phase
+	pressure Pressure      // sum over all phases: the pressure multiplied by the length of the phase
 }
 
 // Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in descending
@@ -46,7 +46,7 @@ func (t Timeline) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-// mergedParts adds up the phases in which the same party did the same work. For example, all pulls from one registry
+// mergedParts combines the phases in which the same party did the same work. For example, all pulls from one registry
 // are one part, because the registry is responsible for their time.
 func (t Timeline) mergedParts() []part {
 	var parts []part
@@ -194,18 +194,19 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// namesHook reports whether the container of a span is certainly the container with the post-start hook. If the span is
-// a group phase with a third candidate besides PhasePostStartHook and PhaseKubeletSync, the span's container can be the
-// container of the third candidate.
+// namesHook reports whether the span's container is certainly the container with the post-start hook. A group phase
+// can include a phase other than PhasePostStartHook and PhaseKubeletSync. The result is then false, because the span's
+// container can be the container of that other phase.
 func (s Span) namesHook() bool {
 	return s.Phase == PhasePostStartHook || slices.Index(s.MergedWith, PhasePostStartHook) == 0 &&
 		!slices.ContainsFunc(s.MergedWith[1:], func(p Phase) bool { return p != PhaseKubeletSync })
 }
 
 // partLength returns the length of a part as text. The argument "bound" is the part's error bound, and the argument
-// "total" is the total's error bound. The text contains the part's error bound only if this bound is greater than half
-// of the part's length, and exceeds the total's error bound by at least leastNamed. The verdict already contains the
-// total's error bound.
+// "total" is the total's error bound. The verdict already contains the total's error bound. So the text contains the
+// part's error bound only under two conditions:
+//   - The part's error bound is greater than half of the part's length.
+//   - The part's error bound exceeds the total's error bound by at least leastNamed.
 func partLength(length, bound, total time.Duration) string {
 	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)
@@ -215,8 +216,8 @@ func partLength(length, bound, total time.Duration) string {
 
 func seconds(d time.Duration) string { return SecondsText(d, 1) }
 
-// add adds the pressure during a span, weighted by the span's length. add skips phases that do not happen on the node,
-// and phases that are only waits.
+// add multiplies the pressure during a span by the span's length, and adds the result to p. add skips phases that do
+// not happen on the node, and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -228,8 +229,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe returns a text about the highest pressure, or an empty text if no pressure was high. describe divides p,
-// which is a sum from add, by the argument "length".
+// describe returns a text about the highest pressure, or an empty text if no pressure was high. The method add
+// computes p as a sum, so describe divides p by the argument "length".
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

@@ -10,10 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// describeQueue describes, as text, why the pulls in the given spans waited in the node's pull queue. The text is empty
-// if the evidence names no other pull. If several pulls were ahead, the text does not blame a single pull for the whole
-// wait. If the other pull was of the same image, the text also names the registry: even without the queue, the pod
-// would wait for this download.
+// describeQueue describes, as text, why the pulls in the given spans waited in the node's pull queue. The text is
+// empty if the evidence names no other pull. If several pulls were ahead, the text does not blame a single pull for
+// the whole wait. If the other pull was of the same image, the text also names the registry. Even without the queue,
+// the pod would wait for this download.
 func (t Timeline) describeQueue(spans []Span) string {
 	by := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
@@ -41,7 +41,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 	return text
 }
 
-// queueDelay summarizes the fields Pull.BlockedBy of the waiting pulls in a list of spans.
+// queueDelay summarizes the field Pull.BlockedBy of all pulls that waited in the given spans.
 type queueDelay struct {
 	image    string        // the image whose pulls caused the delay; empty if it is unknown or if there are several
 	waited   time.Duration // sum of Pull.BlockedBy.Waited
@@ -49,7 +49,7 @@ type queueDelay struct {
 	registry string        // the registry of the image as text, if "same" is true
 }
 
-// registryWords returns the words about the registry of the image, or an empty text if the registry is unknown.
+// registryWords returns a text of the form " from REGISTRY", or an empty text if the registry is unknown.
 func (q queueDelay) registryWords() string {
 	if q.registry == "" {
 		return ""
@@ -57,7 +57,7 @@ func (q queueDelay) registryWords() string {
 	return " from " + q.registry
 }
 
-// blockerOf summarizes the fields Pull.BlockedBy of all waiting pulls in the given spans.
+// blockerOf summarizes the field Pull.BlockedBy of all pulls that waited in the given spans.
 func (t Timeline) blockerOf(spans []Span) queueDelay {
 	by := queueDelay{same: true}
 	for _, s := range spans {
@@ -137,8 +137,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// concurrencyOf returns, as text, the number of other pulls that shared the node's network link with the pulls in the
-// given spans. The text is empty if no other pull is known.
+// concurrencyOf returns a text about the number of other pulls that ran at the same time as the pulls in the given
+// spans. All these pulls shared the node's network link. The text is empty if no other pull is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
@@ -179,8 +179,9 @@ func (t Timeline) lazilyOf(spans []Span) string {
 	return " (some lazily: content may still load while the containers run)"
 }
 
-// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0 if the
-// evidence does not prove that all bytes arrived in this period and belong to this pull alone.
+// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. The rate is known only if
+// the evidence proves two facts: all bytes arrived in this period, and all bytes belong to this pull alone. If the
+// rate is unknown, Rate returns 0.
 func (p Pull) Rate() float64 {
 	if !p.hasRate() {
 		return 0

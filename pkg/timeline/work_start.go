@@ -11,11 +11,14 @@ const relistEvery = time.Second
 // container's image only after it is done with the earlier containers.
 
 // workStart returns the earliest possible start of the kubelet's work on a container. workStart considers only the
-// attempt that created the container. The kubelet starts this work only after three kinds of steps: the start of the
-// sandbox, the end of each earlier init container, and the start of each other container that ran before this container
-// was created. The kubelet can skip a container, for example during its back-off, and first create containers that come
-// later in the spec. If an earlier creation of the container failed, an earlier attempt might have pulled the image. So
-// if a creation failed, workStart uses only conditions that are true for every attempt.
+// attempt that created the container. Three things happen before this work:
+//   - The sandbox starts.
+//   - Each earlier init container ends.
+//   - Each other container starts, if it ran before this container was created.
+//
+// The kubelet can skip a container, for example during a back-off, and first create containers that come later in the
+// spec. If an earlier creation of the container failed, an earlier attempt might have pulled the image. So if a
+// creation failed, workStart uses only conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -30,7 +33,7 @@ func (e *Evidence) workStart(c *Container) instant {
 		case known.key.container == podWide:
 			if known.key.milestone == MilestoneSandboxRunning && known.origin <= originStore &&
 				known.earliest <= created {
-				start = known.earliest // for some runtimes, the start of the sandbox has no upper bound
+				start = known.earliest // for some runtimes, the latest possible start is unknown
 			}
 		case volume, known.latest > created:
 		case known.key.milestone == MilestoneRunning && !failed, e.mustPrecede(known.key, c):
@@ -66,10 +69,10 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after the instant "then". The
-// kubelet starts this work only after the start of the sandbox, and some runtimes do not report this start. The kubelet
-// detects the end of an init container and the start of a sidecar only when it lists the running containers, so the
-// work on the next container starts with a delay. Before the work on the next container, the kubelet also waits for a
-// sidecar's startup probe, for a post-start hook, and during back-off. When the kubelet no longer has to wait, it
+// kubelet starts this work only after the start of the sandbox, and some runtimes do not report this start. The
+// kubelet detects two events only when it lists the running containers: the end of an init container, and the start of
+// a sidecar. So the work on the next container starts with a delay. Before this work, the kubelet also waits for a
+// sidecar's startup probe, for a post-start hook, and during a back-off. When the kubelet no longer has to wait, it
 // creates the next container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
@@ -96,9 +99,10 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	return false
 }
 
-// waitEnd returns the latest possible time until which a container delays the kubelet's work on a later container, or
-// maxInstant if unknown. The argument "later" is the index of the later container. A main container causes a delay if
-// its pull failed slowly. If the container causes no delay, waits is false.
+// waitEnd returns the latest possible end of the delay that a container causes for a later container, or maxInstant if
+// the end is unknown. The argument "later" is the index of the later container. If the container causes no delay,
+// waits is false. A main container without a post-start hook can cause a delay if its image pull took time and then
+// failed.
 func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool) {
 	index, m, slack := f.index(before.Name), MilestoneRunning, instant(statusPatience)
 	switch {
@@ -109,7 +113,7 @@ func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool
 			return ended + instant(relistEvery), true
 		}
 		return maxInstant, true
-	case before.Kind == KindSidecar && before.StartupProbe: // the probe begins after the hook
+	case before.Kind == KindSidecar && before.StartupProbe: // the startup probe begins after the post-start hook
 		m, slack = MilestoneStarted, 0
 	case before.PostStartHook:
 		m, slack = MilestonePostStarted, 0

@@ -1,5 +1,5 @@
-// Package agentstest contains a small fake API server. The fake server knows pods and forwards requests to agents like
-// the proxy of a real API server.
+// Package agentstest contains a small fake API server. The fake server knows pods. Like the proxy of a real API
+// server, the fake server forwards requests to agents.
 package agentstest
 
 import (
@@ -24,14 +24,14 @@ type APIServer struct {
 	refuse    func(r *http.Request) int // returns a status to refuse the request, or 0 to accept the request
 	hang      func(r *http.Request) bool
 	requested []string
-	apps      map[string]any // objects of the API group apps, by their path below /apis/apps/v1/namespaces/
+	apps      map[string]any // objects of the API group "apps"; see SetApps for the keys
 }
 
 // Pod is a pod that the fake API server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is the address of the agent in the pod. An empty Agent means that no connection reaches the agent. Only
-	// pods with a Port are agents.
+	// Agent is the address of the agent in the pod. If Agent is empty, no connection reaches the agent. If Port is 0,
+	// the pod is not an agent.
 	Agent string
 	// Handler, if set, responds to the requests that clients send through the API server's proxy. Without Handler, the
 	// proxy forwards the requests to the address in the field Agent. Port-forwards never use Handler.
@@ -59,7 +59,7 @@ func (s *APIServer) Set(pods ...Pod) {
 	s.pods = pods
 }
 
-// Replace replaces the pod that has the same namespace and name.
+// Replace updates one pod of the server. The new pod replaces the known pod with the same namespace and name.
 func (s *APIServer) Replace(pod Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,23 +71,24 @@ func (s *APIServer) Replace(pod Pod) {
 	}
 }
 
-// SetApps replaces the objects of the API group apps. The keys are NAMESPACE/RESOURCE/NAME.
+// SetApps replaces the server's objects of the API group "apps". Each key has the form NAMESPACE/RESOURCE/NAME.
 func (s *APIServer) SetApps(objects map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.apps = objects
 }
 
-// Refuse makes the server refuse requests with the status that the function "policy" returns.
+// Refuse sets the function "policy", which decides for each request whether the server refuses it. If "policy" returns
+// a status other than 0, the server refuses the request with this status.
 func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = policy
 }
 
-// Hang makes the server send no response to some requests, until the client gives up. A real API server also sends no
-// response if its network cannot reach the pods. The function "policy" returns true for each request that must not get
-// a response.
+// Hang sets the function "policy", which selects the requests that get no response. If "policy" returns true, the
+// server sends no response and waits until the client cancels the request. A real API server also sends no response if
+// its network cannot reach the pods.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +110,8 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	if refuse != nil {
 		if code := refuse(r); code != 0 {
 			message := fmt.Sprintf("User \"jane\" cannot %s %s", strings.ToLower(r.Method), r.URL.Path)
-			status(w, code, message+strings.Repeat(", says the authorizer", 100)) // webhooks can send long messages
+			// The message is long, because authorization webhooks can send long messages.
+			status(w, code, message+strings.Repeat(", says the authorizer", 100))
 			return
 		}
 	}
@@ -190,7 +192,8 @@ func object(p Pod) map[string]any {
 	}
 }
 
-// proxy forwards a request without the user's identity, like the proxy of a real API server.
+// proxy forwards a request to an agent. Like the proxy of a real API server, proxy removes the user's credentials from
+// the request.
 func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 	for _, p := range pods {
 		target := fmt.Sprintf("%s:%d", p.Name, p.Port)

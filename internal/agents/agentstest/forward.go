@@ -52,7 +52,7 @@ func exchange(ctx context.Context, conn *websocket.Conn, agent net.Conn, port in
 		_ = conn.Write(ctx, websocket.MessageBinary, binary.LittleEndian.AppendUint16([]byte{channel}, uint16(port)))
 	}
 	var ended sync.WaitGroup
-	ended.Go(func() { _ = conn.Ping(ctx) }) // a proxy may send a ping at any time
+	ended.Go(func() { _ = conn.Ping(ctx) }) // like a real proxy, which can send a ping at any time
 	ended.Go(func() {
 		defer conn.CloseNow()
 		part := make([]byte, 70_000)

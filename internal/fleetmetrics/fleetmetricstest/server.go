@@ -16,33 +16,34 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// queries contains the queries of one report, one query per line. The period of the report is as long as the constant
-// Length, and ends at the time that Until returns. A test of package fleetmetrics writes queries.txt.
+// queries contains the queries of one report, one query per line. The period of the report ends at the time Until() and
+// has the length Length. With the flag -update, the tests of package fleetmetrics write queries.txt.
 //
 //go:embed queries.txt
 var queries string
 
-// Length is the length of the period in the queries that the server knows.
+// Length is the length of the report's period. The server knows only the queries for this report.
 const Length = 2 * time.Hour
 
-// Until returns the end of the period in the queries that the server knows.
+// Until returns the end of the report's period. The server knows only the queries for this report.
 func Until() time.Time { return time.Unix(246*60, 0).UTC() }
 
-// Responses contains the results of queries, by the name of the query. The result of a missing query is empty.
+// Responses contains the samples in the result of each query. The key is the name of the query. If Responses does not
+// contain a query, the result of the query is empty.
 type Responses map[string][]Sample
 
-// Sample is one sample in the result of a query. Labels contains the name and the value of each label, for example
-// "node", "worker-1".
+// Sample is one sample in the result of a query. Labels contains the name of each label, followed by its value, for
+// example "node", "worker-1".
 type Sample struct {
 	Value  float64
 	Labels []string
 }
 
-// Of returns a sample with the given names and values of labels.
+// Of returns a sample with the given value and labels. The argument "labels" has the form of Sample.Labels.
 func Of(value float64, labels ...string) Sample { return Sample{value, labels} }
 
-// Fleet returns the responses about a fleet with two nodes. The network of worker-2 is slow, and the registry
-// quay.example is slow. If workloads is true, the agents export the metrics of workloads.
+// Fleet returns responses that describe a fleet with two nodes. The network of worker-2 is slow, and the registry
+// quay.example is slow. If the argument "workloads" is true, the responses contain the metrics of workloads.
 func Fleet(workloads bool) Responses {
 	responses := Responses{
 		"rule_hours": {Of(2)}, "nodes": {Of(2)}, "in_progress": {Of(1)},
@@ -118,7 +119,7 @@ func encodeSamples(samples []Sample, at string) []byte {
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // JSON can represent all values
+		panic(err) // never happens: JSON can represent all values
 	}
 	return text
 }

@@ -1,5 +1,5 @@
-// Package kubeclienttest supports the tests of sources that watch the API server. The package has a Source that
-// runs the tested source, servers that send given events, and a measurement of memory use.
+// Package kubeclienttest supports the tests of sources that watch the API server. The type Source runs a source under
+// test. Other functions start servers that send given events, or measure memory use.
 package kubeclienttest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Frame returns an event of a watch in protobuf, in the API server's format.
+// Frame encodes a watch event in protobuf, in the same format as the API server.
 func Frame(t testing.TB, kind watch.EventType, object runtime.Object) []byte {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -44,7 +44,8 @@ func Frame(t testing.TB, kind watch.EventType, object runtime.Object) []byte {
 	return frame.Bytes()
 }
 
-// Stream starts a server that responds to every request with frames and then keeps the connection open.
+// Stream starts a server. The server responds to each request with the output of the function "frames". Then the server
+// keeps the connection open.
 func Stream(t testing.TB, frames func(io.Writer)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,9 @@ import (
 )
 
 // RefusedWatch tests a source whose ClusterRole allows lists but no watches. While the API server refuses watches, the
-// source must back off: it can send at most 200 requests in 10 minutes. After some time, the test allows watches, and
-// ends the first watch as soon as the watch has delivered the object. The source must reopen the watch within a second.
+// source must not send more than 200 requests in 10 minutes. After these 10 minutes, the test allows watches. A minute
+// later, the test adds the object. When the watch has delivered the object, the test ends the watch. The source must
+// reopen the watch within a second.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object

@@ -39,7 +39,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Source runs a source of observations and collects its observations and reports.
+// Source runs a source under test. Source collects the observations and the health reports of the source under test.
 type Source struct {
 	Clock   *Clock
 	Seen    chan timeline.Observation // capacity 256, more than a test observes
@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing checks that no observation has arrived. If an observation has arrived, the test fails.
+// Nothing (this method) fails the test if an observation has arrived.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -135,8 +135,8 @@ func (s *Source) Until(up bool, text string) {
 }
 
 // Eventually polls a condition until the condition is true. If the condition stays false for the duration Patience, the
-// test fails. The argument "what" describes the condition in the error. Eventually is for conditions that no channel
-// reports.
+// test fails. The argument "what" describes the condition in the error. Use Eventually only if no channel reports the
+// condition.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -159,7 +159,7 @@ func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Client returns the client that the given function creates for the server at a URL.
+// Client calls the function "build" to create a client for the server at a URL.
 func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}
@@ -171,7 +171,7 @@ func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, 
 	return client
 }
 
-// RoundTripper responds to requests without a network, so that the clock of a synctest bubble can advance.
+// RoundTripper responds to requests without a network, so that the fake clock of testing/synctest can advance.
 type RoundTripper func(*http.Request) *http.Response
 
 // RoundTrip implements http.RoundTripper.

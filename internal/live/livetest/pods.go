@@ -1,4 +1,4 @@
-// Package livetest provides pods that change, for tests of the API's stream and its clients.
+// Package livetest provides changing pods for tests of the API's stream, and for tests of the stream's clients.
 package livetest
 
 import (

@@ -2,7 +2,8 @@
 
 import { message } from './text.js';
 
-// The message of a Refusal is the reason that the agent states.
+// A Refusal is the error for an unsuccessful HTTP response. If the agent states a reason, the message contains this
+// reason.
 export class Refusal extends Error {
   constructor(status, reason) {
     super(reason);
@@ -40,16 +41,17 @@ function pause(milliseconds, signal) {
   });
 }
 
-// An Aggregate requests its sums again after a change, at most every few seconds.
+// An Aggregate requests data from the agent. After a change, the caller calls `want` to request the data again. The
+// time between two requests is at least `least` milliseconds.
 export class Aggregate {
   #path; // a path, or a function that returns a path
   #least; // minimum ms between two requests
   #takes;
-  #fares; // called with an error, or without an argument after a success
+  #fares; // called with the error of a failed request, or without an argument after a success
   #askedAt = -Infinity;
   #asking = null;
   #later = 0;
-  #again = false; // something changed after the request
+  #again = false; // something changed during the request
 
   constructor(path, least, takes, fares) {
     this.#path = path;

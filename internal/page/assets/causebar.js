@@ -1,4 +1,5 @@
-// The bars of causes. Each part of a bar has its share of the width, in the color of its cause.
+// A bar of causes shows how long each cause took. The width of each part shows the share of the time, and the color
+// shows the cause.
 
 import { element, lay, mark, restyle, sync, write } from './dom.js';
 import { age, byCause, grown, totalOf } from './startup.js';
@@ -25,13 +26,13 @@ export function drawCauses(node, s, now) {
   }
 }
 
-// A CauseBar has a legend with the sum of each cause.
+// A CauseBar is a bar with a legend. The legend shows the total time of each cause.
 export class CauseBar {
   #bar = element('div', 'cause-bar');
   #legend = element('ul', 'legend');
   root = element('div', '', this.#bar, this.#legend);
 
-  // The method `draw` draws parts with a cause and a length in seconds.
+  // `draw` draws the parts of the bar. Each part has a cause and a length in seconds.
   draw(parts) {
     const total = totalOf(parts);
     sync(this.#bar, parts.filter(({ seconds }) => seconds > 0), (p, i) => i, () => element('i'), (node, p) => {

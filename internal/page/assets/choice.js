@@ -3,7 +3,7 @@
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders has a compare function for each column. Each function puts the most useful start-ups at the top.
+// orders has a compare function for each column. Instants and durations are in descending order. Texts are in ascending order.
 const orders = {
   __proto__: null,
   started: (a, b) => b.createdAt - a.createdAt,
@@ -28,12 +28,12 @@ export function choiceOf(query) {
     registry: query.get('registry') ?? '',
     image: query.get('image') ?? '',
     range: rangeOf(query),
-    revision: query.get('revision') ?? '', // the two revisions of a workload to compare
+    revision: query.get('revision') ?? '', // two revisions of one workload, which the page compares
     a: query.get('a') ?? '', // ID of the first start-up of a comparison
     b: query.get('b') ?? '', // ID of the second start-up of a comparison
     column: known ? column : usualOrder,
     backwards: known && asked.startsWith('-'),
-    sort: asked, // order from the address; not checked, because other views have other columns
+    sort: asked, // order from the address; it is not checked, because it can be a column of another view
   };
 }
 
@@ -54,8 +54,9 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), `choose` counts
-// the start-ups that match all other filters. By default, start-ups in progress have a stable order: by age.
+// choose returns two sorted lists: start-ups in progress, and completed start-ups. By default, start-ups in progress are sorted by age,
+// because this order does not change over time. `counts` has the number of start-ups in each state; the key `''` means all states.
+// These numbers ignore the filter for the state, but not the other filters.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];
@@ -79,13 +80,14 @@ const units = { m: 60000, h: 3600000, d: 86400000 };
 
 export const lengths = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day']];
 
-// rangeOf reads a range from an address. An instant that the address does not contain is NaN.
+// rangeOf reads the time range from the query of the page's address. `from` and `to` are NaN if they are missing or invalid, or if the
+// query has a valid `last`.
 function rangeOf(query) {
   const last = /^[1-9]\d{0,4}[mhd]$/.test(query.get('last') ?? '') ? query.get('last') : '';
   return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };
 }
 
-// ignoredIn returns the parameter that rangeOf ignores.
+// ignoredIn returns a parameter that rangeOf ignores, as `name=value`. If there is none, the result is `''`.
 export function ignoredIn(query) {
   const range = rangeSettings(rangeOf(query));
   const name = Object.keys(range).find((n) => query.get(n) && !range[n]);

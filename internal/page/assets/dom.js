@@ -1,4 +1,4 @@
-// Functions for elements and tables. The functions add text only as text nodes, never as markup.
+// Functions for HTML elements and tables. The functions add text only as text nodes, never as markup.
 
 // element creates an element with children. `properties` is a class name, or an object with properties of the element.
 export function element(tag, properties, ...children) {
@@ -20,7 +20,7 @@ export function mark(node, attribute, value) {
   if (node.getAttribute(attribute) !== value) node.setAttribute(attribute, value);
 }
 
-// place sets the left edge and the right edge of an element, as shares of the available width from 0 to 1.
+// place sets the left edge and the right edge of an element. `from` and `to` are shares of the available width, from 0 to 1.
 export function place(node, from, to) {
   const left = Math.min(Math.max(from, 0), 1);
   const right = Math.min(Math.max(to, left), 1);
@@ -32,7 +32,8 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame returns a function that calls `work` once before the next frame.
+// perFrame returns a function. A call of this function schedules `work` for the browser's next frame. More calls before that frame have
+// no effect.
 export function perFrame(work) {
   let asked = false;
   return () => {
@@ -45,7 +46,8 @@ export function perFrame(work) {
   };
 }
 
-// sync gives the element `host` one child for each item, in order. An item keeps the same element, so that the focus stays.
+// sync gives the element `host` one child for each item, in order. sync reuses the element of an item, so that this element
+// does not lose the focus.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {
@@ -79,7 +81,7 @@ export function table(heads, body) {
 }
 
 // rows fills the body of a table. Each row is a list of cells. A cell is a text, or an object with `text` and optionally `link`, `note`,
-// `style` and `bars`. A bar has a style, a start and an end (shares of the width).
+// `style` and `bars`. A bar has `style`, `from` and `to`. `from` and `to` are shares of the available width.
 export function rows(body, items) {
   sync(body, items, (cells, i) => textOf(cells[0]) + ' ' + i + cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
     (cells) => element('tr', '', ...cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, cells) => {

@@ -1,21 +1,22 @@
-// The stream of changes. The page requests the list after the event `reset` of the stream, as the API requires.
+// The page's connection to the agent's stream of changes. After each event `reset`, the page requests the list of start-ups, as the API
+// requires.
 
 import { podPath } from './address.js';
 import { ask, Refusal } from './ask.js';
 import { starts } from './startup.js';
 
 const PAGE = 250; // maximum number of start-ups in a response, because a larger response would block the page
-const SILENCE = 5000; // milliseconds that the page waits for `reset` before it requests the list: a proxy can delay `reset`
+const SILENCE = 5000; // maximum milliseconds that the page waits for the first `reset`; then it requests the list, because a proxy can delay `reset`
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
-const HIDDEN = 20000; // milliseconds until a hidden page disconnects, because a browser opens at most six connections to a server
+const HIDDEN = 20000; // milliseconds until a hidden page closes the stream, because a browser opens at most six connections to one server
 
 export class Feed {
   #known;
-  #onState; // called with the state 'connecting', 'live', 'waiting' or 'away', and the reason
+  #onState; // function with two parameters: the state ('connecting', 'live', 'waiting' or 'away') and the reason
   #source = null;
   #lastID = '';
-  #listing = null; // AbortController of the current list
+  #listing = null; // AbortController of the current request for the list
   #wait = LEAST_WAIT;
   #timers = new Map();
 
@@ -54,7 +55,7 @@ export class Feed {
     on('gone', (pod) => {
       const s = this.#known.startUps.get(pod.uid);
       this.#known.gone(pod.uid);
-      // `gone` can arrive in place of another event, such as the end of the start-up.
+      // The agent can send `gone` instead of another event, such as the end of the start-up. Therefore, the page requests the record.
       if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record), () => this.#known.gone(pod.uid, true));
     });
     on('pulls', ({ items }) => this.#known.pulling(items));
@@ -105,7 +106,7 @@ export class Feed {
         if (!page) break;
       }
       this.#known.completeList();
-      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // clears an earlier failure
+      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // clears the message about an earlier failure
     } catch (error) {
       if (listing.signal.aborted) return;
       this.#onState('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');

@@ -16,7 +16,7 @@ import { Workload } from './workload.js';
 const MOST = 300; // rows
 
 const slowest = (g) => number(brief(g.slowest), { link: g.longest ? ofPod(g.longest.namespace, g.longest.name, g.longest.uid) : '' });
-// Each column is a list: the heading, the property that determines the order, and a function that returns the cell of a group.
+// Each column is a list of three values: the heading, the property for sorting, and a function. The function returns the cell of a group.
 const workloads = {
   group: (all, c, now) => workloadsOf(all, now),
   startUps: (c) => c,
@@ -26,7 +26,7 @@ const workloads = {
   facts: 'P50 covers pods that became ready or succeeded. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
 };
 const images = {
-  // The search box selects images in the view of images, and start-ups in other views.
+  // In this view, the search box filters images. In other views, it filters start-ups.
   group: (all, c) => imagesOf(all, c.registry, c.image).filter((g) => c.words.toLowerCase().split(/\s+/).every((w) => g.name.toLowerCase().includes(w))),
   startUps: (c) => ({ ...c, words: '' }),
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
@@ -74,7 +74,7 @@ export class GroupsView extends View {
 
   hide() { this.#workload.show('', ''); }
 
-  // tick draws at most once a second, because each drawing reads all start-ups.
+  // main.js calls tick at most once a second. tick draws the view only if start-ups changed, because each drawing reads all start-ups.
   tick() { if (this.#stale) this.redraw(); }
 
   draw() {

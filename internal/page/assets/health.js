@@ -1,4 +1,4 @@
-// The node, its clock, and the agent's sources, requested at intervals.
+// Requests facts about the node, its clock and the agent's data sources at intervals.
 
 import { Aggregate } from './ask.js';
 import { spaced } from './words.js';

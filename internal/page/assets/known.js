@@ -2,7 +2,7 @@
 
 import { startUpOf } from './startup.js';
 
-// The page keeps as many deleted pods as the agent keeps, so that the page's memory is bounded.
+// MOST_GONE limits the number of deleted pods, and thus the page's memory. The agent keeps the same number of deleted pods.
 const MOST_GONE = 1000;
 
 export class Known {
@@ -10,15 +10,16 @@ export class Known {
   pulls = { items: [], seenAt: 0 };
   listed = false; // true after the first complete list
   #listeners = new Set();
-  #fresh = null; // UIDs that arrived after the request for a list
+  #fresh = null; // UIDs that arrived from the stream or in the list, since the request for the list
 
   all() { return [...this.startUps.values()]; }
 
-  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID and, unless the pod is
-  // gone, the record. The change after the last page of a list has `whole: true`.
+  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID of the pod. It also
+  // has the record, except if the pod is gone. After the last page of a list, the change has `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
 
-  // expectList starts to record the stream's UIDs, because the next list can be older than the stream.
+  // expectList prepares for a new list. From now on, Known remembers the UID of each pod that the stream reports. The list can be older
+  // than these reports, so the list does not replace them.
   expectList() { this.#fresh = new Set(); }
 
   addPage(records, now = performance.now()) {

@@ -1,4 +1,4 @@
-// Connects the known start-ups, the views, and the address that selects the view.
+// Connects the start-ups, the views and the page's address. The address selects the view.
 
 import { parse } from './address.js';
 import { ignoredIn } from './choice.js';
@@ -18,7 +18,7 @@ import { StartUpsView } from './startupsview.js';
 import { visible } from './text.js';
 
 const TICK = 1000; // milliseconds between updates of durations that still grow
-const HEALTH = 30000; // milliseconds between requests for data that the stream does not have
+const HEALTH = 30000; // milliseconds between requests for data that the stream does not contain
 
 const at = (id) => document.getElementById(id);
 const known = new Known();

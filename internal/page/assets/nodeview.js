@@ -1,4 +1,4 @@
-// The view of the node: its start-ups by state, by cause and by registry, and the start-up of the node itself.
+// The view of the node. It summarizes the pods' start-ups by state, by cause and by registry. It also shows the start-up of the node itself.
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
@@ -12,7 +12,7 @@ import { View } from './view.js';
 import { causeName, spaced } from './words.js';
 
 const LEAST = 3000; // milliseconds between two requests for the start-up of the node
-const MOST = 30000; // milliseconds, after several errors
+const MOST = 30000; // milliseconds between two of these requests, after several errors
 
 export class NodeView extends View {
   #nodeOf;
@@ -58,12 +58,13 @@ class NodeStartUp {
   #phases = element('tbody');
   #notes = element('ul', 'gaps');
   #next = 0; // earliest time of the next request
-  #wait = LEAST; // milliseconds after the next error
+  #wait = LEAST; // milliseconds to wait after the next error
   #ask = new Aggregate('api/v1/node/startup', LEAST, (record) => this.#draw(record), (error) => this.#fares(error));
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);
 
-  // With --node-startup, `want` requests the record once, and then every few seconds while more evidence can arrive.
+  // If the agent runs with --node-startup, `want` requests the record. While more evidence can arrive, `want` repeats the request every few
+  // seconds.
   want(evidence) {
     const followed = evidence?.parts.some((p) => p.part === 'node_startup' && p.up);
     if (!followed) this.root.hidden = true;
@@ -85,7 +86,7 @@ class NodeStartUp {
     this.#next = next;
   }
 
-  // An agent that responds with 404 has no record until it restarts.
+  // After a 404, the page stops its requests, because the agent has no record until it restarts.
   #fares(error) {
     if (error) this.#stop(error.status === 404 ? Infinity : performance.now() + this.#wait);
     this.#wait = error ? Math.min(2 * this.#wait, MOST) : LEAST;

@@ -1,4 +1,4 @@
-// The view of one start-up: its verdict, the causes of its time, its waterfall, images, Events and evidence.
+// The view of one start-up: its verdict, the time of each cause, its waterfall, images, Events and evidence.
 
 import { idOf, ofView, podPath } from './address.js';
 import { CauseBar } from './causebar.js';

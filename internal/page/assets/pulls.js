@@ -5,7 +5,7 @@ import { number } from './dom.js';
 import { about, bytes, count, exact, exactError, percent, rate, visible } from './text.js';
 import { spaced } from './words.js';
 
-const APART = 60000; // milliseconds without a pull between two bursts
+const APART = 60000; // milliseconds; a longer time without pulls separates two bursts
 const MOST = 40;
 
 export const EVIDENCE = 'Only pulls with evidence count. An image that was already on the node is not a pull.';
@@ -16,14 +16,14 @@ export function registryOf(p) { return visible(p.registry) || 'unknown'; }
 
 export function outcomeText(p) { return visible(p.outcome) + (p.failure ? ': ' + spaced(p.failure) : ''); }
 
-// waitsOf describes how other pulls delayed a pull.
+// waitsOf describes the other pulls that ran before or during a pull.
 export function waitsOf(p) {
   const by = p.blocked_by;
   return [by?.seconds > 0 ? 'waited ' + exact(by.seconds) + ' behind ' + (by.image === p.image ? 'the same image' : imageOf(by)) + ' of ' + visible(by.namespace) + '/' + visible(by.pod) :
     p.pulls_ahead > 1 ? 'behind ' + p.pulls_ahead + ' pulls' : '', p.pulls_beside > 0 ? 'alongside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
 }
 
-// downloadText describes the download of a pull in progress. `since` is the number of seconds since the agent reported the download.
+// downloadText describes the download of a pull in progress. `since` is the number of seconds since the page received `p`.
 export function downloadText(p, since) {
   if (p.state !== 'pulling') return '';
   const left = p.remaining_seconds - since;
@@ -55,12 +55,12 @@ export function burstOf(pulls) {
   return burst.sort((a, b) => a.from - b.from || a.to - b.to);
 }
 
-// lanesOf puts pulls into as few lanes as possible.
+// lanesOf divides pulls into lanes. The pulls in one lane run one after another. The number of lanes is as small as possible.
 export function lanesOf(burst) {
   const lanes = [];
   const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);
   for (const p of pulling) {
-    const slack = 20; // ms by which two sources can disagree
+    const slack = 20; // ms; the times from two sources can differ by this much
     let lane = lanes.find((l) => l.at(-1).to <= p.startedAt + slack);
     if (!lane) lanes.push(lane = []);
     lane.push(p);

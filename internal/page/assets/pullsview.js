@@ -12,8 +12,8 @@ import { ago, brief, bytes, count, running, visible } from './text.js';
 import { View } from './view.js';
 
 const MOST_LANES = 8;
-const LIVE = 'queued or pulling'; // the state of a pull if no source reports whether it waits or runs
-const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
+const LIVE = 'queued or pulling'; // text for a pull if no source reports its state
+const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the CSS class for each state of a pull
 
 export class PullsView extends View {
   #clock;
@@ -146,10 +146,10 @@ function overPull(p) {
     from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: '' };
 }
 
-// `unclear` is true if a pull might have waited in the queue for some time.
+// The function `unclear` reports whether a pull waited in the queue for an unknown time, which can be zero.
 function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
 
-// livePull lays out a pull in progress. No source reports when the pull left the queue.
+// livePull returns the data for drawing a pull in progress. If a pod requested the pull, no source reports when the pull left the queue.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',

@@ -1,4 +1,4 @@
-// A list of any length. The document contains only the elements of visible items.
+// A list for very many items. The list shows only the elements of items in or near the window.
 
 import { element, lay, perFrame } from './dom.js';
 
@@ -15,7 +15,8 @@ export class Rows {
   #heights;
   #bound = perFrame(() => this.#draw());
 
-  // The host is a positioned element. `kinds` maps each kind of item to the CSS property with the item's height.
+  // `host` is a positioned element, as CSS defines it. `kinds` maps each kind of item to a CSS property, which sets the height of these
+  // items.
   constructor(host, kinds, make, fill) {
     this.#host = host;
     this.#heights = kinds;
@@ -36,7 +37,7 @@ export class Rows {
     if (i < 0) return null;
     const top = this.#host.getBoundingClientRect().top + this.#tops[i];
     const bottom = top + this.#tops[i + 1] - this.#tops[i];
-    const margin = 90; // for the header, which stays at the top
+    const margin = 90; // space for the page's header, which stays at the top of the window
     if (top < margin) window.scrollBy(0, top - margin);
     else if (bottom > window.innerHeight - 40) window.scrollBy(0, bottom - window.innerHeight + 40);
     this.#draw();
@@ -90,7 +91,7 @@ export class Rows {
     let next = shownFrom(this.#host.firstElementChild);
     for (const i of places) {
       const node = this.#shown.get(this.items[i].key);
-      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // skips a node that the loop moves later
+      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // the loop moves the skipped node later
       if (node === next) next = shownFrom(next.nextElementSibling);
       else move(this.#host, node, next);
     }

@@ -29,7 +29,7 @@ function keep(key, value) {
 }
 
 const ZONE = 'podlapse-time';
-const LATEST = 8.64e15 - 864e5; // a Date cannot be later than 8.64e15
+const LATEST = 8.64e15 - 864e5; // the latest possible Date is 8.64e15 ms after 1970
 
 let local = kept(ZONE) === 'local';
 
@@ -59,7 +59,7 @@ export function zoneOf(at) {
   return (minutes < 0 ? '-' : '+') + pad(Math.floor(Math.abs(minutes) / 60)) + ':' + pad(Math.abs(minutes) % 60);
 }
 
-// fieldOf returns an instant as the value of an input of type datetime-local, and atOf reads such a value.
+// fieldOf formats an instant for an input of type datetime-local. atOf parses the value of such an input.
 export function fieldOf(at) { return known(at) ? iso(at).slice(0, 19) : ''; }
 
 export function atOf(field) { return field ? Date.parse(local ? field : field + 'Z') : NaN; }

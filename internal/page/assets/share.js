@@ -2,7 +2,7 @@ import { element, mark, write } from './dom.js';
 
 const kinds = { __proto__: null, Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
 
-// Commands contain only names that Kubernetes allows, because readers paste them into a shell.
+// Readers paste the commands into a shell. Therefore, a command contains only names that Kubernetes allows.
 const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 export function explainPod(namespace, name) {
@@ -16,15 +16,15 @@ export function explainWorkload(workload, node, revisions = '') {
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
 
-// linkOf returns the view's URL. A loopback URL works only on this computer, so linkOf replaces it with a command and a
-// fragment.
+// linkOf returns the view's URL. A loopback URL works only on this computer. For a loopback URL, linkOf returns a command and the
+// URL's fragment instead.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
   return (ofNode('page ', node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
-// filtersOf returns the view's filters. The copied command has no filter except `owner`, so the page lists the other
-// filters.
+// filtersOf returns the view's filters. The copied command contains no filter except `owner`. Therefore, the page
+// lists the filters that the command omits.
 export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
   const command = copyButton('Copy command', commandOf);
   const link = copyButton('Copy link', () => linkOf(location, nodeOf()));

@@ -6,7 +6,7 @@ import { ask, Refusal } from './ask.js';
 export class Source {
   id = null; // namespace, name and UID
   record = null;
-  problem = ''; // why the record is missing or no longer updated
+  problem = ''; // why the record is missing, or why it is no longer updated
   seenAt = 0;
   #asking = null;
   #changed;
@@ -29,7 +29,7 @@ export class Source {
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
     else {
       if (change.record) this.#receive({ what_if: this.record.what_if, what_if_unknown: this.record.what_if_unknown, ...change.record });
-      // The stream sends neither the predictions for a completed start-up nor the time of the deletion of its pod.
+      // For a completed start-up, the stream sends no predictions and no deletion time of the pod. Therefore, the page requests the record.
       if (!change.record || change.record.state !== 'starting') this.#load();
     }
   }

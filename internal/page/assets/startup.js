@@ -1,4 +1,4 @@
-// In lists, the page keeps only some fields of each record, because the page can have 1500 start-ups.
+// Start-ups for lists. A list can contain 1500 start-ups, so the page keeps only some fields of each record.
 
 import { imageOf, registryOf } from './pulls.js';
 import { percent, visible } from './text.js';
@@ -26,14 +26,14 @@ export function startUpOf(record, seenAt) {
 
 export function ownerOf({ owner }) { return owner ? visible(owner.kind) + '/' + visible(owner.name, 253) : ''; }
 
-// Pods without an owner form one workload per namespace.
+// In each namespace, all pods without an owner form one workload.
 export function workloadOf(record) { return visible(record.namespace) + '/' + ownerOf(record); }
 
 function imageFor(p) {
   return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// The function `pulled` reports whether an entry counts as a pull, by the rule of the agent's API.
+// The function `pulled` reports whether an entry in the record's `pulls` counts as a pull. The agent's API has the same rule.
 export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
 // The function `refusal` returns the registry of the last failed pull and the reason for the failure.

@@ -1,4 +1,5 @@
-// The termination of a pod, if the agent follows it: a sentence, the phases, and the end of each container.
+// The section about the termination of a pod: a sentence, the phases, and the end of each container. The page shows the section only if the
+// agent follows the termination.
 
 import { element, rows, table, write } from './dom.js';
 import { exact, exactError, message, visible } from './text.js';
@@ -15,7 +16,7 @@ export class Termination {
       table(['Container', 'Ended', 'Exit code', 'Grace used', 'Accuracy'], this.#containers));
   }
 
-  // Without a termination, `draw` shows nothing.
+  // If the record has no termination, `draw` hides the section.
   draw(termination) {
     this.root.hidden = !termination;
     if (!termination) return;

@@ -1,5 +1,5 @@
-// Formats untrusted text and numbers. The page limits the length of untrusted text, and shows the codes of control
-// characters, bidirectional controls and zero-width characters, which could mislead readers.
+// Formats untrusted text and numbers. The page limits the length of untrusted text. Control characters,
+// bidirectional controls and zero-width characters could mislead readers, so the page shows their codes.
 
 const NAMES = 200;
 const MESSAGES = 1000;
@@ -38,13 +38,13 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// `running` formats a growing duration without digits that change too fast to read.
+// `running` formats a duration that still grows. It omits the digits that change too fast to read.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);
 }
 
-// The function `about` formats an estimate.
+// The function `about` formats an estimated duration.
 export function about(seconds) { return seconds < 59.5 ? Math.max(1, Math.round(seconds)) + ' s' : brief(Math.round(seconds)); }
 
 export function ago(seconds) {

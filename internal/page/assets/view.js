@@ -12,7 +12,7 @@ export class View {
     this.known = known;
   }
 
-  // compose adds the sentence, the tools, and then other elements.
+  // compose adds the sentence, the tools and the other elements to the view, in this order.
   compose(tools, ...more) { this.root.append(this.verdict, element('div', 'tools', ...tools, this.share.root), ...more); }
 
   tick() { this.changed(); }

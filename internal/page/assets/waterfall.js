@@ -95,7 +95,7 @@ export class Waterfall {
   }
 }
 
-// The box with details of the element at the pointer or the focus.
+// The box with details of the element that has the pointer or the focus.
 class Detail {
   root = element('div', { className: 'detail', id: 'detail', role: 'tooltip', hidden: true });
   #title = element('b');
@@ -185,7 +185,7 @@ function nameOf(r) {
   }
 }
 
-// The phase `unpack` contains only the unpacking after the download.
+// The phase `unpack` contains only the time after the download.
 function remark(r) {
   if (r.kind === 'unpack') return 'overlaps download';
   return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';

@@ -1,4 +1,4 @@
-// Texts and styles for the words in records. The page shows an unknown word unchanged.
+// Texts and styles for the words in records, such as states and causes. If a word is unknown, the page shows the word itself.
 
 import { ask } from './ask.js';
 import { visible } from './text.js';
@@ -26,7 +26,7 @@ const causes = {
   unknown: 'unknown (no evidence)',
 };
 
-// nodeCauses adds the causes that only the start-up of the node has.
+// nodeCauses also has the causes that occur only in the start-up of a node.
 const nodeCauses = { __proto__: causes, machine: 'the machine', taint_owner: "the taint's owner", none: 'none (the node waited for a pod)' };
 
 export function causeNames() { return Object.keys(causes); }
@@ -35,7 +35,8 @@ export function causeName(cause) { return nodeCauses[cause] ?? visible(cause); }
 
 export function causeStyle(cause) { return cause in nodeCauses ? cause : 'unknown'; }
 
-// possible returns the phases that a row can stand for. For a group phase, these are the phases in `merged`.
+// possible returns the phases to which the time of a row can belong. Some phases, such as `image_pull`, are only names for several other
+// phases. For these phases, the result is `merged`, except if `merged` is empty.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }
@@ -48,12 +49,12 @@ export function learnPhases() {
 
 export function phaseMeans(phase) { return meanings.get(phase) ?? ''; }
 
-// The function `spaced` returns a word of a record, such as a phase or a state, as text.
+// The function `spaced` formats a word of a record, such as a phase or a state. It replaces underscores with spaces.
 export function spaced(word) { return visible(word).replaceAll('_', ' '); }
 
 export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' + (attempt + 1) : ''); }
 
-// milestoneText counts attempts from 1, but records count from 0.
+// Records number attempts from 0. milestoneText numbers attempts from 1.
 export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
 
 const states = {

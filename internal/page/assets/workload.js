@@ -10,7 +10,7 @@ import { brief, bytes, exactError, message, visible } from './text.js';
 const MOST = 3; // changes
 
 export class Workload {
-  #fares; // called with the error of a request, or undefined
+  #fares; // called with the error of a request, or without an argument to clear the error
   #path = '';
   #ask = null;
   #name = element('h2');
@@ -57,7 +57,7 @@ export class Workload {
     this.#differences.hidden = differences.length === 0;
     list(this.#texts, differences.map(message));
     this.#revisions.closest('.scrolls').hidden = revisions.length === 0;
-    // A difference that can be noise is not shown, because its sign and its size prove nothing.
+    // If a difference can be noise, the page does not show it, because its sign and its size prove nothing.
     const proven = comparison?.difference.verdict === 'more_than_noise' && comparison;
     rows(this.#revisions, revisions.map((r, i) => {
       const before = revisions[i + 1]?.revision;

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// agreement holds the decoded transition records of one start-up and its timeline.
+// agreement holds the timeline and the decoded transition records of one start-up.
 type agreement struct {
 	testing.TB
 	want       timeline.Timeline
@@ -21,9 +21,10 @@ type agreement struct {
 	pulls      []transition.Metrics
 }
 
-// Agree compares transition records with the timeline. Times must lie within the bounds of the milestones. Each
-// duration must be the difference between its start and end times, and must equal the duration of the same phase or
-// pull in the timeline.
+// Agree compares transition records with the timeline of the same start-up. Times must lie within the bounds (earliest
+// and latest time) of the timeline's milestones. Each duration must be the difference between its start time and its
+// end time. If the timeline contains the same phase or pull, the durations must be equal. comparePhase and checkPull
+// skip some phases and pulls.
 func Agree(t testing.TB, tl timeline.Timeline, lines [][]byte, now time.Time) {
 	t.Helper()
 	a := &agreement{TB: t, want: tl}
@@ -80,8 +81,8 @@ func (a *agreement) checkPod() {
 	a.comparePhase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers checks the containers and their order. The required order is: first the containers that run before
-// the main containers, in spec order, and then the main containers.
+// checkContainers checks the containers and their order. The containers that run before the main containers must come
+// first, in spec order. The main containers must follow.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.want.Containers {
@@ -126,7 +127,8 @@ func (a *agreement) checkContainers() {
 		}
 		before = c.ReadyAt
 		if kind == timeline.KindSidecar {
-			before = api.Instant{Time: known[i].StartedAt} // the kubelet does not wait until a sidecar is ready
+			// The kubelet waits until a sidecar has started, but not until the sidecar is ready.
+			before = api.Instant{Time: known[i].StartedAt}
 		} else {
 			a.comparePhase(timeline.PhaseInitRun, m.ContainerName, c.RunningToReady)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// checkWithin checks that a time lies within the bound of one of the milestones.
+// checkWithin checks that a time lies within the bounds (earliest and latest time) of at least one of the milestones.
 func (a *agreement) checkWithin(what string, at api.Instant, container string, milestones ...timeline.Milestone) {
 	if at.IsZero() {
 		return
@@ -32,8 +32,9 @@ func (a *agreement) compareLength(what string, length *api.Seconds, from, to api
 	}
 }
 
-// comparePhase compares a duration with a phase of the timeline. Missing, repeated, open and merged phases are not
-// compared.
+// comparePhase compares a duration with the duration of a phase in the timeline. comparePhase does nothing if the phase
+// is missing, repeated, open (in progress) or merged with another phase. comparePhase also does nothing if the duration
+// is absent, or if the timeline has conflicts.
 func (a *agreement) comparePhase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {

@@ -33,8 +33,9 @@ func megabyte(attack string) string {
 	return attack + strings.Repeat("x", 1<<20-len(attack))
 }
 
-// hostileStartUps returns timelines with an attack in every field of untrusted text. In a cluster, the API server
-// validates names and the core shortens messages, but the page must not rely on these checks.
+// hostileStartUps returns one timeline for each attack. Every field with untrusted text contains the attack. In a
+// cluster, the API server validates names, and the agent shortens messages. The page must be safe even without this
+// protection.
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {

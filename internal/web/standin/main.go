@@ -1,5 +1,5 @@
 // Command standin runs the agent's web server without a node. The command serves the page and the API with invented
-// start-ups, for tests in a browser. The start-ups and their changes are the same as in the stream benchmark.
+// start-ups, for tests in a browser. The stream benchmark uses the same start-ups and changes.
 package main
 
 import (

@@ -46,8 +46,8 @@ func startedNode() nodestart.Timeline {
 	return t
 }
 
-// hostileNode returns the record of a node whose texts attack the page. Every field of untrusted text contains each
-// attack in turn.
+// hostileNode returns the record of a node with texts that attack the page. For each attack, the record has one phase
+// whose text fields contain the attack. The fields Verdict and Missing contain all attacks.
 func hostileNode() (api.NodeStartUpRecord, bool) {
 	record := nodestart.Record(startedNode())
 	for i, attack := range attacks() {

@@ -32,14 +32,14 @@ func pullsSince(began time.Time) func() livepull.Snapshot {
 	unpacked := download("unpacked", 20)
 	unpacked.Complete, unpacked.Blobs = true, 0
 	halfWay := download("half-way", 5)
-	halfWay.BytesPerSecond = 4000 // the download needs 1 h 5 m 32 s
+	halfWay.BytesPerSecond = 4000 // the rest of the download needs 1 h 5 m 32 s
 	downloads := []imagepull.Download{unpacked, halfWay, download("preloaded", 10)}
 	return func() livepull.Snapshot {
 		return livepull.Snapshot{Starting: starting, Downloads: downloads, Now: time.Now()}
 	}
 }
 
-// hostilePulls returns the pulls of hostileStartUps as pulls in progress.
+// hostilePulls returns the pulls of hostileStartUps. It marks all of them as pulls in progress.
 func hostilePulls() func() livepull.Snapshot {
 	starting := hostileStartUps()
 	for i := range starting {

@@ -19,8 +19,8 @@ func main() {
 	}
 	switch arguments := os.Args[1:]; {
 	case len(arguments) == 0:
-		// Process 1 of a PID namespace has no default signal actions. Without a handler, the container would run until
-		// the runtime kills it at the end of the grace period.
+		// If a Go program does not handle SIGTERM, Go ends the program at once. With this handler, workload.Run
+		// decides when the program ends, and with which exit status.
 		terminate := make(chan os.Signal, 1)
 		signal.Notify(terminate, syscall.SIGTERM, syscall.SIGINT)
 		os.Exit(workload.Run(plan, startedAt, terminate, os.Stdout))

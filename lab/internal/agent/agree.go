@@ -16,12 +16,15 @@ type comparison struct {
 }
 
 // Disagreements lists the contradictions between a timeline and the transition records that the agent printed with the
-// timeline. The following differences are contradictions:
+// timeline. Each of the following differences is a contradiction:
 //
-//   - a record whose pod, owner, container or image differs from the timeline's, or records in the wrong order
-//   - an instant outside the interval of its milestone
-//   - an instant that the record omits although the timeline contains its milestone
-//   - a duration that differs from the duration of its phase, or from the time between its start and its end
+//   - A record names another pod, owner, container or image than the timeline.
+//   - The records are not in the required order.
+//   - The timeline gives an interval for a milestone, and the record's time of this milestone lies outside the
+//     interval.
+//   - The timeline contains a milestone, but the record omits the time of this milestone.
+//   - A duration in a record differs from the duration of the same phase in the timeline.
+//   - A duration in a record differs from the time between its start and its end.
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {
 		return []string{"the first transition record must be the record of the pod"}
@@ -74,9 +77,9 @@ func (c *comparison) comparePod() {
 	c.comparePhase("scheduling", "", p.CreationToScheduled)
 }
 
-// compareLength checks a duration in a record. If the start and the end of the duration are known and in order, the
-// record must contain the duration. The duration must equal the time between the start and the end. If the start or the
-// end is unknown, or if the end is before the start, the record must omit the duration.
+// compareLength checks a duration in a record. If the start or the end is unknown, or if the end is before the start,
+// the record must omit the duration. Otherwise, the record must contain the duration. The duration must equal the time
+// between the start and the end.
 func (c *comparison) compareLength(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -102,9 +105,13 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	}
 }
 
-// comparePhase requires that a duration in a record equals the duration of the same phase in the timeline. comparePhase
-// checks nothing if the record omits the duration, if the phase is missing, open, merged or repeated, or if the
-// timeline has conflicts.
+// comparePhase requires that a duration in a record equals the duration of the same phase in the timeline. In each of
+// the following cases, comparePhase checks nothing:
+//
+//   - The record omits the duration.
+//   - The timeline contains no such phase, or contains several.
+//   - The phase is open or merged with other phases.
+//   - The timeline contains conflicts.
 func (c *comparison) comparePhase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {

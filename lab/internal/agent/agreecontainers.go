@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// container is a container or an image volume that occurs in the timeline's list of pulls.
+// container describes a container or an image volume from the timeline's list of pulls.
 type container struct{ Name, Kind, Image string }
 
-// containersInOrder returns the containers in the kubelet's order, including image volumes, but without ephemeral
-// containers. If a container's image changed, the result contains the image of the last attempt.
+// containersInOrder returns the containers and the image volumes in the kubelet's order. The result omits ephemeral
+// containers. If the pulls of a container have different images, the result contains the image of the last pull.
 func (t Timeline) containersInOrder() (all []container) {
 	for _, p := range t.Pulls {
 		i := slices.IndexFunc(all, func(c container) bool { return c.Name == p.Container && c.Kind == p.Kind })
@@ -24,7 +24,7 @@ func (t Timeline) containersInOrder() (all []container) {
 	return all
 }
 
-// compareContainers requires one record for each container, in the kubelet's order.
+// compareContainers requires exactly one record for each container. The records must be in the kubelet's order.
 func (c *comparison) compareContainers() {
 	known := slices.DeleteFunc(c.timeline.containersInOrder(), func(k container) bool { return k.Kind == ImageVolume })
 	if len(known) != len(c.containers) {
@@ -66,8 +66,8 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record r with the timeline of the last container in "containers", which must be an init
-// container or a sidecar.
+// compareInit compares the record r with the timeline. The record belongs to the last container in "containers". This
+// container must be an init container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -91,10 +91,11 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.checkSince(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded returns the earliest and the latest possible end of an init container's successful run. The timeline does
-// not show which run was successful, so the method uses the first run that might have ended at the reported time. If no
-// run could have ended at the reported time, the method uses the last run. The last run might have failed, so the
-// result is certain only if a later container has started or the pod is ready.
+// succeeded returns the interval in which the successful run of an init container ended. The timeline contains such an
+// interval for each run, but does not show which run was successful. So succeeded returns the first interval that
+// contains the reported time. If no interval contains the reported time, succeeded returns the interval of the last
+// run. If no later container has started and the pod is not ready, this last run might have failed. In this case, the
+// result is doubtful.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
@@ -112,8 +113,8 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 	return last
 }
 
-// passedBy returns true if the pod is ready, or if the kubelet has started a container that comes after the container
-// with the given name.
+// passedBy returns true if the pod is ready. passedBy also returns true if the kubelet has started a container that
+// comes after the container with the given name.
 func (c *comparison) passedBy(name string) bool {
 	after := false
 	for _, known := range c.timeline.containersInOrder() {
@@ -125,8 +126,9 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// checkSince checks a duration whose end is in the records. The start is only in the timeline: the argument "from" is
-// the interval that contains the start.
+// checkSince checks a duration in a record. The argument "to" is the end of the duration, from the records. The
+// records do not contain the start of the duration. The argument "from" is the interval of the start, from the
+// timeline.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// span is the interval in which an instant must lie, according to the timeline. An unknown start or end of the interval
-// is zero. If the record must omit the instant, the fields "known" and "doubtful" are both false.
+// span is the interval in which an instant in a record must lie. The interval comes from the timeline. If the start of
+// the interval is unknown, the field "from" is zero. If the end is unknown, the field "to" is zero. If both "known"
+// and "doubtful" are false, the record must omit the instant.
 type span struct {
 	known    bool // true if the record must contain the instant
-	doubtful bool // true if the record is correct with or without the instant
+	doubtful bool // true if the record can contain or omit the instant
 	from, to time.Time
 }
 
@@ -17,7 +18,7 @@ func (s span) holds(at time.Time) bool {
 	return (s.known || s.doubtful) && !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// laterOf returns the interval in which the later of two instants must lie.
+// laterOf takes the intervals of two instants, and returns the interval of the later instant.
 func (s span) laterOf(other span) span {
 	both := span{from: s.from, to: s.to, doubtful: s.doubtful || other.doubtful}
 	both.known = s.known && other.known && !both.doubtful
@@ -32,8 +33,9 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// compareInstant checks one instant in a record. If the instant is known from the timeline, the record must contain the
-// instant. An instant in the record must lie in the interval from the timeline.
+// compareInstant checks one instant in a record. The argument "allowed" is the interval of the instant, from the
+// timeline. If allowed.known is true, the record must contain the instant. If the record contains the instant, the
+// instant must lie in this interval.
 func (c *comparison) compareInstant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
@@ -72,11 +74,13 @@ func (c *comparison) firstRunStart(container string) span {
 	return span{}
 }
 
-// startInterval returns the interval in which a container started. A container with a startup probe counts as started
-// when the probe passes. A container without a startup probe counts as started when its hook returns. A container
-// without a probe and without a hook counts as started when it is running. The timeline does not show whether a
-// container has a probe or a hook. The field Milestones contains only milestones that have evidence, and the field
-// Missing contains the names of milestones that lack evidence.
+// startInterval returns the interval in which a main container or a sidecar started. A container with a startup probe
+// counts as started when the probe passes. A container with a postStart hook, but without a startup probe, counts as
+// started when the hook returns. A container with neither counts as started when it is running.
+//
+// The timeline does not show whether a container has a probe or a hook. So startInterval searches the timeline for the
+// milestones "started" (of the probe) and "post_started" (of the hook). If the timeline lists such a milestone in
+// Missing, the milestone has no evidence, and the interval is unknown.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -93,8 +97,9 @@ func (c *comparison) startInterval(container string) span {
 	return s
 }
 
-// initialized returns the interval in which the last init container or sidecar completed its step of the start-up. The
-// interval does not start before the kubelet acknowledged the pod.
+// initialized returns the interval in which the pod became initialized. A pod becomes initialized when all its init
+// containers have succeeded and all its sidecars have started. A pod does not become initialized before the kubelet
+// acknowledges the pod.
 func (c *comparison) initialized() span {
 	initialized := c.marked("acknowledged", "")
 	for _, known := range c.timeline.containersInOrder() {
@@ -114,8 +119,8 @@ func (c *comparison) initialized() span {
 	return initialized
 }
 
-// passed returns the interval in which an init container or a sidecar completed its step, so that the kubelet could
-// start the next container. For an init container, both ends of the interval are the time ReadyAt in the container's
+// passed returns the interval in which a sidecar started or an init container succeeded. After that, the kubelet can
+// start the next container. For an init container, the interval starts and ends at the time ReadyAt in the container's
 // record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {

@@ -38,9 +38,9 @@ func (c *comparison) compareLabels() {
 	}
 }
 
-// transitionLabels returns the labels of a pod with this owner. If the owner is a Deployment or a CronJob, the caller
-// passes the name of the pod's ReplicaSet or Job as the argument "between", because the timeline does not contain this
-// name.
+// transitionLabels returns the labels of a pod with this owner. If the owner is a Deployment, the argument "between"
+// is the name of the pod's ReplicaSet. If the owner is a CronJob, "between" is the name of the pod's Job. The timeline
+// does not contain these names.
 func (o Owner) transitionLabels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {

@@ -2,8 +2,8 @@ package agent
 
 import "time"
 
-// comparePulls requires one record for each container or image volume whose pull has a known start. The records must be
-// in the order of the timeline's containers.
+// comparePulls requires one record for each result of containersInOrder. The records must be in the same order. If the
+// start or the image of a pull is unknown, there must be no record of this pull.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containersInOrder() {
@@ -44,13 +44,15 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 	c.compareLength(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
-// transitionOf returns the record that the agent must print about a container's pulls, without the duration. If the
-// start or the image of the pulls is unknown, the result "dated" is false.
+// transitionOf returns the record that the agent must print about the pulls of a container. The record combines all
+// attempts, and its field Duration is not set. If the start or the image of the pulls is unknown, the result "dated"
+// is false.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]
 	for i, first := range attempts {
-		if first.Attempt == 0 || i > 0 && first.Image != attempts[i-1].Image { // only pulls of the last image count
+		// If the image changed, only the attempts since the last change count.
+		if first.Attempt == 0 || i > 0 && first.Image != attempts[i-1].Image {
 			want.StartedAt = earlierOf(first.RequestedAt, first.StartedAt)
 			dated = last.Image != Unknown
 		}
@@ -70,7 +72,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// earlierOf returns the instant "first", or the instant "second" if the instant "first" is unknown.
+// earlierOf returns the instant "first". If this instant is unknown, earlierOf returns the instant "second".
 func earlierOf(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second

@@ -12,9 +12,9 @@ const (
 )
 
 // Printed returns the text that a container printed to one of its streams. The log is in the CRI format, in which each
-// entry is "TIME STREAM TAGS TEXT". The runtime splits a long line into several entries (containerd: at 16 KiB). All
-// entries of a split line except the last entry have the tag P. Printed omits an incomplete last line, because the
-// runtime is still writing the line.
+// entry is "TIME STREAM TAGS TEXT". The runtime splits a long line into several entries (containerd: at 16 KiB). Each
+// of these entries has the tag P, except the last entry. If the last line of the log is incomplete, the runtime is
+// still writing it, and Printed omits it.
 func Printed(log []byte, stream string) []byte {
 	var out, parts []byte
 	for line := range bytes.Lines(log) {

@@ -11,8 +11,8 @@ import (
 // Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
 // missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain no slash and no exponent, and are
-	// shorter than this limit.
+	// Nanoseconds rejects longer numbers, because the agent's numbers are always shorter. The agent's numbers contain
+	// no fraction such as 1/3 and no exponent. big.Rat also accepts fractions and huge exponents.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {
@@ -25,7 +25,7 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems returns the violations of the documented rules for the timeline of a start-up that is over:
+// Problems checks the timeline of a start-up that is over. Problems returns the violations of these documented rules:
 //   - Each phase starts when the previous phase ends.
 //   - The duration of each phase equals the time between its start and its end.
 //   - The sum of all durations equals the total exactly.
@@ -33,8 +33,8 @@ func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }
 
-// Problems returns the violations of the documented rules for a termination's phases. The rules are the same as for a
-// timeline.
+// Problems checks the phases of a termination, and returns the violations of the documented rules. The rules are the
+// same as for the phases of a timeline.
 func (t Termination) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
 }

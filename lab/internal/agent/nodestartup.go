@@ -35,20 +35,21 @@ type NodePhase struct {
 	Candidates                     []string
 }
 
-// NodeMilestone is the interval that contains a milestone.
+// NodeMilestone contains a milestone of the node's start-up, and the interval in which the milestone happened.
 type NodeMilestone struct {
 	Milestone        string
 	Earliest, Latest time.Time
 }
 
-// NodeTaint is a start-up taint.
+// NodeTaint is a start-up taint. A component adds this taint before the node can take workloads, and removes it later.
 type NodeTaint struct {
 	Key, Owner       string
 	RemovedAt        time.Time `json:"removed_at"`
 	Earliest, Latest time.Time
 }
 
-// Sum returns the total time and the total error bound of the phases for which the function "match" returns true.
+// Sum calls the function "match" for each phase. If "match" returns true, Sum adds the duration and the error bound of
+// the phase to its results.
 func (s NodeStartUp) Sum(match func(NodePhase) bool) (total, bound time.Duration) {
 	var seconds, errors float64
 	for _, p := range s.Phases {
@@ -61,7 +62,7 @@ func (s NodeStartUp) Sum(match func(NodePhase) bool) (total, bound time.Duration
 
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// TotalLength returns the length of the start-up and its error bound.
+// TotalLength returns the duration of the node's start-up, and the error bound of this duration.
 func (s NodeStartUp) TotalLength() (total, bound time.Duration) {
 	return duration(s.Total), duration(s.TotalError)
 }
@@ -75,7 +76,7 @@ func (c Client) NodeStartUp(ctx context.Context) (s NodeStartUp, err error) {
 	return s, err
 }
 
-// nodeStartUpLine is the beginning of a line about the start-up of a node.
+// nodeStartUpLine is the prefix of each line with a record about the start-up of a node.
 var nodeStartUpLine = []byte(`{"node_startup":`)
 
 // NodeStartUps returns the number of node start-up records that agents printed to a file.

@@ -14,7 +14,7 @@ const (
 	Failed     = "failed"
 	Pulling    = "pulling"
 	Unknown    = "unknown"
-	External   = "external" // only for pulls in progress
+	External   = "external" // only in Live; no pod of the node needs the image
 )
 
 // The kinds of containers.
@@ -40,7 +40,7 @@ type Pull struct {
 	StartedAt    time.Time `json:"started_at"`
 	DownloadedAt time.Time `json:"downloaded_at"`
 	FinishedAt   time.Time `json:"finished_at"`
-	// The following durations and the error bound are empty if no evidence shows the duration of the pull.
+	// If no evidence shows the duration of the pull, the following durations and the error bound are empty.
 	QueueSeconds json.Number `json:"queue_seconds"`
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`
@@ -48,10 +48,10 @@ type Pull struct {
 	Download     *Download   `json:"download"`
 	Unpack       *Unpack     `json:"unpack"`
 	Layers       []Layer     `json:"layers"`
-	// Lazy is true if a snapshotter mounted layers from the registry, so that the content of these layers arrives while
-	// the container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
+	// container runs.
 	Lazy      bool     `json:"lazy"`
-	Sized     bool     `json:"sized"` // true if Download.Bytes divided by PullSeconds is the registry's speed
+	Sized     bool     `json:"sized"` // true if the registry's speed is Download.Bytes / PullSeconds
 	BlockedBy *Blocker `json:"blocked_by"`
 	Sources   []string `json:"sources"`
 }

@@ -11,16 +11,16 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines    []Timeline          // start-ups in the order of the records, including repeated records
-	Unmatched    int                 // number of transition records without a preceding timeline of the same pod
-	Torn         int                 // number of lines that are incomplete because an agent was killed
+	Timelines    []Timeline          // timelines in the order in which agents printed them, including repeated records
+	Unmatched    int                 // number of transition records that do not follow a timeline of the same pod
+	Torn         int                 // number of incomplete lines; an agent that is killed leaves such a line
 	Terminations []TerminationRecord // terminations of deleted pods, in the order of the records
 }
 
 // Output contains the paths of the files with the agents' output.
 type Output struct {
 	File string   // standard output of all agents that run as processes
-	Logs []string // logs of all agents that run in containers; the kubelet's log rotation can split a log
+	Logs []string // logs of all agents that run in containers; the kubelet can split a log into several files
 }
 
 // ReadRecords reads the records that agents printed. ReadRecords ignores an incomplete last line, because the agent is
@@ -37,8 +37,8 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
-// readLogs reads the logs of containers and joins their texts, with the oldest log first. A long line can start in one
-// log file and end in the next file.
+// readLogs reads the log files of containers. readLogs joins the files in the order of their first entries, with the
+// oldest file first. A long line can start in one file and end in the next file.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {
@@ -93,16 +93,16 @@ func readRecords(data []byte, namespace string) Records {
 	return records
 }
 
-// record is a parsed line. Only one field is set: the field for the type of the line.
+// record is a parsed line. Each line contains one type of record, and only the field for this type is set.
 type record struct {
 	termination TerminationRecord
 	timeline    Timeline
 	transition  Transition
 }
 
-// readRecord parses one line. If an agent was killed while it wrote a record, the line contains only the start of this
-// record. After an incomplete record, the line can also contain the first record of the next agent. For a line with an
-// incomplete record, the result "whole" is false.
+// readRecord parses one line. If an agent is killed while it writes a record, the line contains only the start of the
+// record. The next agent can write its first record to the same line. readRecord returns this second record, if there
+// is one. If the line contains an incomplete record, the result "whole" is false.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {

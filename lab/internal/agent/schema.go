@@ -12,7 +12,7 @@ import (
 // Schemas contains the JSON schemas of the records.
 type Schemas struct {
 	Timeline    *jsonschema.Schema
-	Termination *jsonschema.Schema // schema for termination records, from the same schema file as Timeline
+	Termination *jsonschema.Schema // schema for termination records; it is a part of the file with the schema Timeline
 	Transition  *jsonschema.Schema
 }
 

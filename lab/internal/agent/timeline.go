@@ -1,6 +1,6 @@
 // Package agent reads the agent's reports through the agent's public API. The types of this package follow the
-// published contract, and share no code with the agent. So a test of the lab fails if a change of the agent breaks the
-// published contract.
+// published contract, and share no code with the agent. If a change of the agent breaks the published contract, a test
+// of the lab fails.
 package agent
 
 import (
@@ -29,42 +29,43 @@ type Timeline struct {
 	Unreported []string `json:"unreported"`
 	// Events that the kubelet created but the agent never received, for example Pulled/main
 	LostEvents []string   `json:"lost_events"`
-	ClockSkew  *Skew      `json:"clock_skew"` // absent if the agent has not proven a skew
-	Partial    bool       `json:"partial"`    // true if the agent prints a later record of this start-up
+	ClockSkew  *Skew      `json:"clock_skew"` // nil if the agent has not proven that the clocks differ
+	Partial    bool       `json:"partial"`    // true if another record of this start-up follows
 	Owner      Owner      `json:"owner"`      // empty if the pod has no owner
 	Reason     string     `json:"reason"`
 	Verdict    string     `json:"verdict"`
 	Conflicts  []Conflict `json:"conflicts"`
 
-	// changes that would make the start-up faster; empty if the evidence does not prove a gain, for example on a busy
-	// machine
+	// changes that would make the start-up faster; the list is empty if the evidence does not prove a gain, for
+	// example because the machine was busy
 	WhatIf        []WhatIf `json:"what_if"`
-	WhatIfUnknown []WhatIf `json:"what_if_unknown"` // changes whose effect is unknown
+	WhatIfUnknown []WhatIf `json:"what_if_unknown"` // changes that might save much time, but whose effect is unknown
 
 	Raw         []byte       `json:"-"` // the response or the line as received
 	Transitions []Transition `json:"-"` // transition records that the agent printed with the timeline
 	Cut         bool         `json:"-"` // true if the agent was killed before it printed all transition records
 }
 
-// Owner identifies the controller of a pod, or the Deployment or CronJob that owns this controller.
+// Owner identifies the controller of a pod. If a Deployment or a CronJob owns this controller, Owner identifies the
+// Deployment or the CronJob instead.
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 }
 
-// WhatIf is a change with a predicted or an unknown effect.
+// WhatIf is a change to the pod or to the node. The effect of the change on the start-up is predicted or unknown.
 type WhatIf struct {
 	Text string `json:"text"`
 }
 
-// Conflict is a contradiction between sources.
+// Conflict describes a contradiction between sources of evidence.
 type Conflict struct {
 	Milestone string `json:"milestone"`
 	Detail    string `json:"detail"`
 }
 
-// Skew contains the smallest and the largest possible difference between the two clocks. If the difference is positive,
-// the control plane's clock is ahead of the node's clock.
+// Skew contains the smallest and the largest possible difference between the control plane's clock and the node's
+// clock. If the difference is positive, the control plane's clock is ahead of the node's clock.
 type Skew struct {
 	Least json.Number `json:"least_seconds"`
 	Most  json.Number `json:"most_seconds"`
@@ -82,20 +83,22 @@ type Phase struct {
 	Error      json.Number `json:"error_seconds"`
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
-	// true if the container starts or runs, and its image is lazy
+	// true if the container starts or runs during the phase, and its image might still be loading (see Pull.Lazy)
 	ImageLoading bool      `json:"image_loading"`
 	Open         bool      `json:"open"`     // true if the phase was in progress when the agent made the record
 	Pressure     *Pressure `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
-// Pressure contains, for each resource, the share of a phase during which tasks on the node waited for the resource.
+// Pressure contains one share of the phase for each resource. During this share of the phase, tasks on the node waited
+// for the resource.
 type Pressure struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
 	Memory float64 `json:"memory"`
 }
 
-// Milestone is an instant with the interval that contains it. If one end of the interval is unknown, its value is zero.
+// Milestone contains the interval in which a milestone of the start-up happened. If one end of the interval is
+// unknown, the field for this end is zero.
 type Milestone struct {
 	Milestone string    `json:"milestone"`
 	Container string    `json:"container"`
@@ -117,13 +120,14 @@ const GivenUp = "given_up"
 // Succeeded is the state of a pod whose containers ran to completion.
 const Succeeded = "succeeded"
 
-// Unattributed is the phase for time whose cause the evidence does not show.
+// Unattributed is the name of a phase. The evidence does not show the cause of this phase.
 const Unattributed = "unattributed"
 
-// ImagePull is the phase for pulling and unpacking, if the evidence does not separate these two steps.
+// ImagePull is the name of a phase that covers both the pull and the unpacking of an image. The agent reports this
+// phase if the evidence does not separate the two steps.
 const ImagePull = "image_pull"
 
-// IsGroup reports whether a phase stands for several phases, which its field MergedWith lists.
+// IsGroup reports whether a phase stands for several phases. The field MergedWith lists these phases.
 func (p Phase) IsGroup() bool {
 	return p.Phase == Unattributed || p.Phase == ImagePull || p.Phase == "sandbox_setup"
 }
@@ -134,7 +138,7 @@ func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err e
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated adds up the error bounds of all phases with the given name and container.
+// Stated returns the sum of the error bounds of all phases with the given name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err
@@ -154,7 +158,7 @@ func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (s
 	return sum, ok, nil
 }
 
-// MergedIn returns the group phase that lists the named phase in its field MergedWith.
+// MergedIn returns the group phase (see IsGroup) whose field MergedWith lists the named phase.
 func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	for _, p := range t.Phases {
 		if p.IsGroup() && slices.Contains(p.MergedWith, phase) {

@@ -14,7 +14,7 @@ type Transition struct {
 	Raw []byte `json:"-"` // the line as received
 }
 
-// TransitionMetrics is the content of the field kube_transition_metrics of a record. Exactly one of the fields Pod,
+// TransitionMetrics is the value of the field kube_transition_metrics in a record. Exactly one of the fields Pod,
 // ContainerReached and ImagePull is set.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
@@ -83,7 +83,7 @@ type ContainerTransition struct {
 
 // PullTransition describes the time from the first request for an image until the image was present.
 type PullTransition struct {
-	// nil if the evidence does not show whether the image was present
+	// nil if the evidence does not show whether the node already had the image
 	AlreadyPresent *bool       `json:"already_present"`
 	StartedAt      time.Time   `json:"started_timestamp"`
 	FinishedAt     time.Time   `json:"finished_timestamp"`

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Open unpacks an OCI archive into an empty directory. The returned index reads the directory later, so the caller must
-// keep the directory while it uses the index. The archive must contain exactly one image. The returned index lists one
-// image for each platform.
+// Open unpacks an OCI archive into an empty directory. The archive must contain exactly one image, which can support
+// several platforms. The returned index lists the variants of the image, one for each platform. The index reads files
+// from the directory later. So the caller must not remove the directory while the caller uses the index.
 func Open(archive, dir string) (v1.ImageIndex, error) {
 	if err := unpack(archive, dir); err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", archive, err)

@@ -1,5 +1,5 @@
-// Package audit reads the API server's audit log. The package returns the requests of an account and the permissions
-// that were necessary for these requests.
+// Package audit reads the API server's audit log. The package counts the requests of an account, and lists the
+// permissions that the requests of a pod needed.
 package audit
 
 import (
@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is the key for the name of the pod in the audit log. The API server logs the name of the pod if the token of
-// the request is bound to a pod.
+// podName is the key of the pod's name in an audit event. If the token of the request is bound to a pod, the API
+// server writes the pod's name into the event.
 const podName = "authentication.kubernetes.io/pod-name"
 
 // event is the part of an audit event (audit.k8s.io/v1) that this package uses.
@@ -27,20 +27,20 @@ type event struct {
 	RequestURI       string
 	User             authenticationv1.UserInfo
 	ImpersonatedUser *authenticationv1.UserInfo
-	// AuthenticationMetadata contains the verb that allowed the impersonation (constrained impersonation, KEP-5284).
+	// AuthenticationMetadata contains the RBAC verb that allowed a constrained impersonation (KEP-5284).
 	AuthenticationMetadata struct{ ImpersonationConstraint string }
 	ObjectRef              *struct{ Resource, Subresource, APIGroup string }
 	ResponseStatus         *metav1.Status
 }
 
-// Use contains the permissions that were necessary for the requests of one pod.
+// Use contains the permissions that the successful requests of one pod needed, and the refused requests of this pod.
 type Use struct {
-	Rights  []string // permissions "VERB RESOURCE" or "VERB RESOURCE GROUP", sorted, without duplicates
+	Rights  []string // in the form "VERB RESOURCE" or "VERB RESOURCE GROUP", sorted, without duplicates
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used, according to the audit log in the given file. The result omits requests
-// for paths that are not resources, such as /version, because every account is allowed to read these paths.
+// Of returns the permissions that a pod used, according to the audit log in the given file. Every account is
+// allowed to read paths that are not resources, such as /version. So the result omits requests for these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := forEach(path, func(e event) {
@@ -67,7 +67,7 @@ func Of(path, pod string) (Use, error) {
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
 	err := forEach(path, func(e event) {
-		// A watch is in the log twice: the API server logs the start and the end of a watch.
+		// The log contains each watch twice, because the API server logs both the start and the end of a watch.
 		if e.User.Username != user || seen[e.AuditID] {
 			return
 		}

@@ -91,9 +91,9 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 	}}, nil
 }
 
-// Token requests a token of a service account for a pod. The token has the form of the kubelet's tokens: it names the
-// pod and the pod's node, and expires with the pod. If the name of the pod is empty, the token names neither a pod nor
-// a node.
+// Token requests a token that is bound to a pod, like the token that the kubelet mounts in the pod. The token belongs
+// to the pod's service account, names the pod and its node, and expires with the pod. If the name of the pod is empty,
+// Token requests a token of the given service account. This token names neither a pod nor a node.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
 		return b.AccountToken(ctx, b.Namespace, account)

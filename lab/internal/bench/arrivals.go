@@ -9,12 +9,12 @@ import (
 )
 
 // Arrival contains the times at which the bench's own watch delivered the changes of a pod. If the watch has not
-// delivered a change, the time of the change is zero. Each time is later than the time when the API server stored the
-// change, typically by a few milliseconds.
+// delivered a change, the time of the change is zero. The watch delivers a change after the API server has stored it,
+// typically a few milliseconds later.
 type Arrival struct {
 	UID               string
 	CreatedAt         time.Time // time of the first event; the watch must start before the pod is created
-	AcknowledgedAt    time.Time // time of the kubelet's first status with a start time
+	AcknowledgedAt    time.Time // time of the first event with status.startTime, which the kubelet sets
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time
 	SucceededAt       time.Time
@@ -37,7 +37,7 @@ func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() erro
 	return arrivals, func() error { cancel(); return <-ended }
 }
 
-// Of returns the changes of a pod that the watch has delivered so far.
+// Of returns the Arrival of a pod, with the changes that the watch has delivered so far.
 func (s *Arrivals) Of(pod string) Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()

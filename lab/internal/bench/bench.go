@@ -1,5 +1,5 @@
 // Package bench provides the resources that scenarios and the sample workload need on the running node: a namespace,
-// images, faults, and access to the agent. The faults end when the bench is cleared.
+// images, faults, and access to the agent. The method Clear of Bench ends the faults.
 package bench
 
 import (
@@ -30,14 +30,14 @@ type Bench struct {
 	Namespace string
 	BaseImage string // reference of the image without additional layers
 	Seed      uint64 // seed for all random choices of a scenario
-	Before    string // path of another agent program; a scenario compares it with the current agent
+	Before    string // path of an agent program that a scenario compares with the current agent
 	Observer         // reads the reports of the node's own agent
 
 	base   v1.Image
 	faults faults
 }
 
-// FreshName adds random characters to a prefix. The random characters keep the names of different runs apart.
+// FreshName adds random characters to a prefix, so that each run uses a different name.
 func FreshName(prefix string) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux
@@ -54,9 +54,9 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// Set creates a bench and a namespace for the bench's pods, and ends all injected faults. If Set fails, the returned
-// bench is incomplete or nil. If the returned bench is not nil, the caller must clear the bench with Clear, or leave
-// the bench to the next call of ClearAll. ClearAll finds the namespace by its purpose.
+// Set creates a bench and a namespace for the bench's pods. Set also calls ResetFaults. If Set fails, the returned
+// bench is incomplete or nil. If the returned bench is not nil, the caller should call Clear. If the caller does not
+// call Clear, the next call of ClearAll with the same purpose clears the bench.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {
@@ -73,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	}
 	err = b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 	if kube.IsConflict(err) {
-		// The namespace already existed, so Set returns no bench: the caller must not clear this namespace.
+		// The namespace already existed. Set returns nil, because the caller must not clear this namespace.
 		b.Kube.Close()
 		return nil, fmt.Errorf("%w: delete the namespace (kubectl delete namespace %s), and run the command again",
 			err, namespace)
@@ -117,9 +117,10 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 	return b.faults.set(ctx, b.Registry, nil)
 }
 
-// Clear ends the faults and deletes the pods. Clear also requests the deletion of the namespace, but does not wait
-// until the control plane has deleted the remaining objects of the namespace. Clear also removes the bench's images
-// from the node and from the registry, and restarts the kubelet and the agent with their usual settings.
+// Clear ends the faults and deletes the pods. Clear requests the deletion of the namespace. Clear does not wait until
+// the control plane has deleted the remaining objects of the namespace. Clear removes the bench's images from the node
+// and from the registry. Clear also reverts the bench's changes to the API server, containerd, the kubelet and the
+// agent.
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),

@@ -19,7 +19,7 @@ const (
 
 // RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero until containerd logs the end of the call or restarts
+	Span      // EndAt is zero while the call is in progress; a restart of containerd ends the call
 	Kind      string
 	Container string
 	Attempt   int
@@ -31,14 +31,14 @@ type RuntimeCall struct {
 	sandbox, container string // the IDs of the sandbox and the container
 }
 
-// CallLog reads the runtime calls for pods from containerd's log. CallLog skips the lines that were in the log before
-// OpenCallLog and reads each later line once. CallLog is safe for concurrent use.
+// CallLog reads the runtime calls for pods from containerd's log. CallLog reads only lines that containerd writes after
+// the call of OpenCallLog. CallLog reads each of these lines once. CallLog is safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]*RuntimeCall // calls of each pod, in the order of their starts; the key is the UID of the pod
-	pod   map[string]string         // UID of the pod of each sandbox; the key is the ID of the sandbox
-	named map[string]*RuntimeCall   // call of the kind CallCreate for each container; the key is the container's ID
+	calls map[string][]*RuntimeCall // maps the UID of each pod to the calls for this pod, in the order of their starts
+	pod   map[string]string         // maps the ID of each sandbox to the UID of its pod
+	named map[string]*RuntimeCall   // maps the ID of each container to the call that created the container
 	last  time.Time                 // timestamp of the last line
 }
 
@@ -144,7 +144,8 @@ func (l *CallLog) endAll() {
 }
 
 // recordLine processes one line of the log. If the line reports the start of a call, recordLine adds the call. If the
-// line reports an end, recordLine sets the end of the latest open call with the same kind, container and attempt.
+// line reports the end of a call, recordLine finds the call by its kind, container and attempt, and sets the call's
+// end. If several such calls are in progress, recordLine selects the call that started last.
 func (l *CallLog) recordLine(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)
@@ -157,7 +158,7 @@ func (l *CallLog) recordLine(uid string, call RuntimeCall, at time.Time, ends, f
 			return known
 		}
 	}
-	return &call // containerd logged the start of the call before OpenCallLog
+	return &call // the start is unknown, because containerd logged it before the call of OpenCallLog
 }
 
 func inMetadata(what *regexp.Regexp, metadata string) string {

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// ApplyOf applies the cluster-scoped objects in one file of a manifest component. Kubernetes deletes the objects
-// together with the bench's namespace.
+// ApplyOf applies the objects in the manifest file components/COMPONENT/FILE. ApplyOf is for files with cluster-scoped
+// objects. Kubernetes deletes the objects together with the bench's namespace.
 func (b *Bench) ApplyOf(ctx context.Context, component, file string) error {
 	source, err := build.FindSource()
 	if err != nil {

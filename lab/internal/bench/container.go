@@ -21,15 +21,15 @@ func Sidecar(name, image string) corev1.Container {
 }
 
 // MainContainer returns a container that becomes ready a given time after the start of its process. The readiness probe
-// blocks until the given time has passed, so the pod becomes ready at this time and not at the kubelet's next probe.
-// The given time must be longer than the probe's period.
+// runs until the given time has passed. Therefore, the pod becomes ready at this time, without a wait for the kubelet's
+// next probe. The given time must be longer than the probe's period.
 func MainContainer(name, image string, readyAfter time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.ReadyAfter, readyAfter),
 		ReadinessProbe: probe(workload.Probe, readyAfter)}
 }
 
-// WithStartupProbe adds a startup probe that succeeds when the process has run for the given time. The argument
-// "readyAfter" of MainContainer still counts from the start of the process, not from the success of the startup probe.
+// WithStartupProbe adds a startup probe that succeeds when the process has run for the given time. The duration
+// "readyAfter" of MainContainer still begins at the start of the process, not at the success of the startup probe.
 func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
 	c.StartupProbe = probe(workload.StartupProbe, startedAfter)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// KubeletEvent is one Event that the kubelet logged. A KubeletEvent also exists for each Event that the kubelet's spam
-// filter drops, and for each occurrence of a repeated Event. The API server stores a repeated Event only once.
+// KubeletEvent is one Event that the kubelet logged. The kubelet also logs Events that its spam filter drops. If an
+// Event occurs several times, the kubelet logs each occurrence, but the API server stores the Event only once.
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string
@@ -21,15 +21,15 @@ type KubeletEvent struct {
 	Message   string
 }
 
-// EventLog reads Events from the kubelet's log. EventLog skips the lines that were in the log before OpenEventLog.
-// EventLog is safe for concurrent use.
+// EventLog reads Events from the kubelet's log. EventLog reads only lines that the kubelet writes after the call of
+// OpenEventLog. EventLog is safe for concurrent use.
 type EventLog struct {
 	namespace string
 
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // Event whose message is on the next line of the log; nil if the last Event is complete
+	begun  *KubeletEvent // Event whose message is on the next line of the log; nil if there is no such Event
 }
 
 // OpenEventLog returns an EventLog for Events about the bench's pods. The EventLog contains only Events that the
@@ -52,9 +52,8 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 	return slices.Clone(l.events), nil
 }
 
-// manyLines is the character that klog writes before a text of several lines. After this character, klog writes the
-// text on separate lines, with a tab before each line. If an Event's message has several lines, EventLog keeps only the
-// first line.
+// manyLines is the character that klog writes in place of a text of several lines. The lines of the text follow in the
+// log, and each line starts with a tab. If an Event's message has several lines, EventLog keeps only the first line.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`

@@ -40,7 +40,8 @@ func (f *faults) send(ctx context.Context, client registry.Client) error {
 	return client.SetRules(ctx, rules...)
 }
 
-// Break sets the registry's fault for one of the bench's images. Break does not change the faults for other images.
+// Break sets the fault that the registry injects into pulls of one of the bench's images. Break does not change the
+// faults for other images.
 func (b *Bench) Break(ctx context.Context, name string, rule registry.Rule) error {
 	rule.Repository = b.Namespace + "/" + name
 	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { rules[rule.Repository] = rule })
@@ -52,15 +53,16 @@ func (b *Bench) Repair(ctx context.Context, name string) error {
 		func(rules map[string]registry.Rule) { delete(rules, b.Namespace+"/"+name) })
 }
 
-// Throttle sets the maximum rate of each registry response for all images of this bench, and removes all other faults.
+// Throttle limits the rate of each registry response for all images of this bench. Throttle removes all other faults of
+// the registry.
 func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
 	all := b.Namespace + "/*"
 	return b.faults.set(ctx, b.Registry,
 		map[string]registry.Rule{all: {Repository: all, BytesPerSecond: bytesPerSecond}})
 }
 
-// ThrottleImages sets the maximum rate of each registry response for the named images of the bench, and removes all
-// other faults.
+// ThrottleImages limits the rate of each registry response for the named images of the bench. ThrottleImages removes
+// all other faults of the registry.
 func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
 	rules := make(map[string]registry.Rule)
 	for _, name := range names {

@@ -10,10 +10,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/image"
 )
 
-// Host returns a host name for a registry that only this bench uses.
+// Host returns the host name of a registry. Only this bench uses this host name.
 func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".invalid" }
 
-// hosts returns the directory with the runtime's configuration of a registry.
+// hosts returns the directory in which the runtime finds the configuration for a registry.
 func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
 
 // ReachHost configures the addresses from which the runtime pulls the images of a registry. The runtime tries the
@@ -47,8 +47,8 @@ func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	return nil
 }
 
-// PushTo pushes the same new image under the same name to several registries. The image is not yet on the node when
-// PushTo returns.
+// PushTo creates one image and pushes the image to several registries under the same name. When PushTo returns, the
+// image is not yet on the node.
 func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
 	layers, err := image.RandomLayers(size)
 	if err != nil {

@@ -71,13 +71,14 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 // Reference returns the reference of the bench's image with the given name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
 
-// Elsewhere replaces the registry's name in a reference with the second name of the same registry.
+// Elsewhere returns the image reference with the second name of the lab's registry. The registry has two names, and the
+// given reference contains the first name.
 func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image without the kubelet, as crictl and image preloaders do. The result is the period
-// of the pull.
+// Warm makes the runtime pull an image without the kubelet. Tools such as crictl and image preloaders pull images in
+// this way. Warm returns the period of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	return Dated(func() error { return b.Node.Pull(ctx, reference) })
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // PickedUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately after
-// the kubelet receives a pod, it writes the pod's start time into the first status.
+// this time, the kubelet sets the start time in the pod's first status.
 func (b *Bench) PickedUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }
@@ -31,7 +31,7 @@ func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopDelete, pod, time.Time{})
 }
 
-// kubeletStarting matches the line about the node's Event with the reason "Starting".
+// kubeletStarting matches the line in which the kubelet logs an Event about the node with the reason "Starting".
 var kubeletStarting = regexp.MustCompile(
 	`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"Event occurred" object=("[^"]*") .*kind="Node".* reason="Starting"`)
 

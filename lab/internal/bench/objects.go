@@ -58,7 +58,8 @@ func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, "")
 }
 
-// Provision takes the place of a provisioner: it creates the volume for a claim that CreateLateClaim created.
+// Provision creates the PersistentVolume for a claim that CreateLateClaim created. In a real cluster, a provisioner
+// creates this volume.
 func (b *Bench) Provision(ctx context.Context, name string) error {
 	return b.createVolume(ctx, name, b.volume(name))
 }
@@ -95,8 +96,8 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 	return nil
 }
 
-// FileVolume returns a volume with a file of the node. The kubelet cannot mount the volume until MakeFile creates the
-// file.
+// FileVolume returns a hostPath volume that mounts one file of the node. The kubelet cannot mount the volume until
+// MakeFile creates the file.
 func (b *Bench) FileVolume(name string) corev1.Volume {
 	kind := corev1.HostPathFile
 	return corev1.Volume{Name: "file", VolumeSource: corev1.VolumeSource{

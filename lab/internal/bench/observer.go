@@ -13,7 +13,7 @@ import (
 )
 
 // Observer reads the reports of one agent about the bench's pods. The reports are the responses of the agent's API and
-// the printed records.
+// the records that the agent prints.
 type Observer struct {
 	Agent agent.Client
 
@@ -35,8 +35,9 @@ func (b *Bench) ExtraAgent(extra int) Observer {
 		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}
 }
 
-// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. If the pod is already
-// ready, AwaitSettled takes at most 15 s, because the agent waits for late Events before it reports the pod.
+// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. After a pod becomes ready,
+// the agent first waits for late Events and then reports the start-up. Therefore, if the pod is already ready,
+// AwaitSettled takes at most 15 s.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	return awaitPrinted(ctx, o, "the agent to report pod "+name,
 		func(r agent.Records) []agent.Timeline { return r.Timelines },

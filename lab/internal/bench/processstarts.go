@@ -18,18 +18,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// startTopic is the topic of events about started processes (containerd core/runtime, TaskStartEventTopic).
+// startTopic is the topic of containerd's events about started processes. In containerd's package core/runtime, this
+// constant has the name TaskStartEventTopic.
 const startTopic = "/tasks/start"
 
-// ProcessStarts contains the times when containers' main processes started. The times are from the events of the
-// containers' shims, which containerd publishes. ProcessStarts is safe for concurrent use.
+// ProcessStarts contains the times when containers' main processes started. Each time is from an event that the
+// container's shim sends and containerd publishes. ProcessStarts is safe for concurrent use.
 type ProcessStarts struct {
 	mu sync.Mutex
 	at map[string]time.Time // the key is the ID of the container
 }
 
-// WatchProcessStarts records the starts of all processes on the node until the caller calls the function "stop".
-// ProcessStarts misses starts while containerd is stopped, and before the first subscription. If containerd refuses the
+// WatchProcessStarts records the starts of all containers' main processes on the node until the caller calls the
+// function "stop". WatchProcessStarts subscribes to containerd's events in the background. ProcessStarts misses the
+// starts before the first subscription and the starts while containerd is stopped. If containerd refuses the
 // subscription, the function "stop" returns the error.
 func (b *Bench) WatchProcessStarts(ctx context.Context) (starts *ProcessStarts, stop func() error, err error) {
 	often := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond}
@@ -64,8 +66,8 @@ func (s *ProcessStarts) recordAll(ctx context.Context, client eventservice.Event
 	return nil
 }
 
-// record records starts until the subscription ends, and returns the reason. If containerd is not reachable, record
-// first waits until containerd is reachable.
+// record records starts until the subscription ends, and returns the error that ended the subscription. If containerd
+// is not reachable, record first waits until containerd is reachable.
 func (s *ProcessStarts) record(ctx context.Context, client eventservice.EventsClient) error {
 	request := &eventservice.SubscribeRequest{Filters: []string{`topic=="` + startTopic + `"`}}
 	stream, err := client.Subscribe(ctx, request, grpc.WaitForReady(true))

@@ -15,12 +15,12 @@ type PullCall struct {
 	Failed  string    // containerd's error message
 }
 
-// PullLog reads the calls of PullImage from containerd's log. PullLog skips the lines that were in the log before
-// OpenPullLog and reads each later line once. PullLog is safe for concurrent use.
+// PullLog reads the calls of PullImage from containerd's log. PullLog reads only lines that containerd writes after the
+// call of OpenPullLog. PullLog reads each of these lines once. PullLog is safe for concurrent use.
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]PullCall // calls for each requested image reference, in the order of their starts
+	calls map[string][]PullCall // maps each requested image reference to its calls, in the order of their starts
 	last  time.Time             // timestamp of the last line
 }
 
@@ -50,7 +50,8 @@ var (
 	errorField = regexp.MustCompile(` error=("(?:[^"\\]|\\.)*"|\S+)`)
 )
 
-// setNamedAt sets the field NamedAt of the earliest call in progress that has no NamedAt yet.
+// setNamedAt sets the field NamedAt of one call for the given reference. setNamedAt selects the first call that is in
+// progress and has no NamedAt yet.
 func (l *PullLog) setNamedAt(reference string, at time.Time) {
 	for i, call := range l.calls[reference] {
 		if call.EndAt.IsZero() && call.NamedAt.IsZero() {
@@ -97,7 +98,8 @@ func (l *PullLog) take(line []byte) {
 	}
 }
 
-// endAll ends the open calls of an exited containerd process, because the new process does not respond to these calls.
+// endAll ends all calls in progress and marks them as failed. The caller calls endAll when a new containerd process
+// starts, because the new process does not respond to the calls of the previous process.
 func (l *PullLog) endAll() {
 	for _, calls := range l.calls {
 		for i := range calls {

@@ -26,16 +26,16 @@ type Attempt struct {
 	// RegistryTime is the period from the node's first request to the registry's last byte, according to the registry's
 	// log. RegistryTime is zero if the registry received no request.
 	RegistryTime Span
-	// StoredAt is the time when containerd had verified and stored all configuration and layers that the registry sent,
-	// according to the files in containerd's content store. StoredAt is zero if the registry sent no configuration and
-	// no layers, or if containerd did not store all of this data during the call.
+	// StoredAt is the time when containerd had verified and stored all configuration and layers that the registry sent.
+	// This time is from the files in containerd's content store. StoredAt is zero if the registry sent neither
+	// configuration nor layers. StoredAt is also zero if containerd did not store all of this data during the call.
 	StoredAt  time.Time
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
-	// Hit is true if a fault of the registry interrupted or refused a response. The refusal of a request without
-	// credentials is not a fault.
+	// Hit is true if a fault of the registry interrupted a response or refused a request. If the registry refuses a
+	// request because of missing or wrong credentials, this refusal is not a fault.
 	Hit    bool
-	Direct bool // true if the registry itself, not the mirror, sent configuration or layers
+	Direct bool // true if a request for configuration or layers went to the registry itself, not to the mirror
 }
 
 // PullCollector collects the pull attempts since the call of CollectPulls.
@@ -61,8 +61,9 @@ func (b *Bench) CollectPulls() (*PullCollector, error) {
 // Events returns the Events that the kubelet has created about the bench's pods.
 func (w *PullCollector) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
-// Attempts returns, for all pods, the completed attempts to pull an image, in the order in which the attempts ended.
-// The runtime's log does not name the pod of a pull, but the kubelet's Event about the end of the pull names the pod.
+// Attempts returns the completed attempts of all pods to pull the given image. The attempts are in the order in which
+// they ended. The runtime's log does not contain the pod of a pull. Therefore, Attempts reads the pod from the
+// kubelet's Event about the end of the pull.
 func (w *PullCollector) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -155,8 +156,8 @@ func (w *PullCollector) accesses(ctx context.Context, reference string) ([]regis
 		nil
 }
 
-// If a request started during this attempt, addRequests adds the request's data to the attempt. A request counts for
-// each attempt that was in progress when the request started.
+// addRequests adds the data of the registry's requests that started during this attempt. If several attempts were in
+// progress when a request started, the request counts for each of these attempts.
 func (a *Attempt) addRequests(accesses []registry.Access) {
 	for _, access := range accesses {
 		if !a.contains(access.StartAt) {
@@ -184,12 +185,13 @@ func (a *Attempt) addRequests(accesses []registry.Access) {
 
 // contains reports whether a time is within the attempt's call.
 func (a *Attempt) contains(at time.Time) bool {
-	const skew = 2 * time.Millisecond // maximum difference between containerd's log and other sources
+	// For the same event, the time in containerd's log and the time in another source differ by at most this duration.
+	const skew = 2 * time.Millisecond
 	return !at.Before(a.Call.StartAt.Add(-skew)) && !at.After(a.Call.EndAt.Add(skew))
 }
 
 // readStore sets the field StoredAt. The function "storedAt" returns the time when containerd stored the content with
-// the given digest, or zero if containerd does not have this content.
+// the given digest. If containerd does not have this content, "storedAt" returns the zero time.
 func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest string) (time.Time, error)) error {
 	var last time.Time
 	for _, access := range accesses {
@@ -211,9 +213,9 @@ func (a *Attempt) readStore(accesses []registry.Access, storedAt func(digest str
 	return nil
 }
 
-// Pull returns the period of the pull, usually from the registry's log. Pull returns the period from the runtime's log
-// in two cases: the registry received no request, or the runtime's period is longer than the registry's period by more
-// than the argument "besides".
+// Pull returns the period of the pull. Usually, this period is from the registry's log, and "byRegistry" is true. If
+// the registry received no request, the period is from the runtime's log. The period is also from the runtime's log if
+// the runtime's period exceeds the registry's period by more than the duration "besides".
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.RegistryTime.StartAt.IsZero() || a.Call.Length()-a.RegistryTime.Length() > besides {
 		return a.Call.Span, false
@@ -221,7 +223,8 @@ func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	return a.RegistryTime, true
 }
 
-// Unpacked returns the time from the registry's last byte until the runtime had completed the image.
+// Unpacked returns the time from the registry's last byte until the end of the runtime's call. If the registry received
+// no request, Unpacked returns zero.
 func (a Attempt) Unpacked() time.Duration {
 	if a.RegistryTime.EndAt.IsZero() {
 		return 0
@@ -229,8 +232,8 @@ func (a Attempt) Unpacked() time.Duration {
 	return a.Call.EndAt.Sub(a.RegistryTime.EndAt)
 }
 
-// Storing returns the time from the registry's last byte until containerd had verified and stored all content, or zero
-// if this time is unknown.
+// Storing returns the time from the registry's last byte until containerd had verified and stored all content. If this
+// time is unknown, Storing returns zero.
 func (a Attempt) Storing() time.Duration {
 	if a.StoredAt.IsZero() {
 		return 0

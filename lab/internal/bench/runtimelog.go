@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// RuntimeLog contains the times of one pod from containerd's log. The agent does not read this log. In addition to the
-// injected delays, the times include containerd's work: creating a namespace, starting a plugin or a process, and
-// unpacking. The duration of containerd's work depends on the load of the machine.
+// RuntimeLog contains the times of one pod from containerd's log. The agent does not read this log. The times include
+// the injected delays and containerd's own work. Its work is to create a namespace, to start a plugin or a process,
+// and to unpack an image. The duration of containerd's work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxRequestedAt time.Time            // time when the kubelet requested the first sandbox
 	SandboxReadyAt     time.Time            // time when a sandbox of the pod first ran
 	StartRequestedAt   map[string]time.Time // times when the kubelet first requested the start of each container
-	RunningAt          map[string]time.Time // times when the first start of each container was complete
-	ExitedAt           map[string]time.Time // times when containerd learned of the exit of each container's first run
-	SandboxStoppedAt   time.Time            // time when the first sandbox was stopped
-	Pull               Span                 // pull of the image that the bench created for the pod
+	RunningAt          map[string]time.Time // times when containerd first completed the start of each container
+	ExitedAt           map[string]time.Time // times when containerd learned of the first exit of each container
+	SandboxStoppedAt   time.Time            // time when containerd learned of the first exit of a sandbox of the pod
+	Pull               Span                 // pull of the bench's image that has the same name as the pod
 }
 
 // RuntimeLog reads the times of one pod from containerd's log. The image of the pod must have the same name as the pod.
@@ -48,7 +48,7 @@ var (
 	)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
 	startRequested   = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
-	// containerd 1 writes the same message about sandboxes and containers
+	// containerd 1 logs the exit of a sandbox with the same message as the exit of a container
 	sandboxStopped = regexp.MustCompile(
 		`^received (?:sandbox )?container exit event (?:sandbox|container)_id:"([^"]+)"`,
 	)

@@ -74,14 +74,14 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	return Span{}, fmt.Errorf("find the network setup of pod %s: the network plugin has not set up the network", pod)
 }
 
-// PullRequestedAt returns the time when the kubelet added a pod's pull to the pull queue, on the kubelet's clock. The
-// name of the Pulling Event contains the time of the Event in nanoseconds.
+// PullRequestedAt returns the time of the pod's first Pulling Event, on the kubelet's clock. The kubelet creates this
+// Event when it adds the pull to its queue of pulls. The name of the Event contains the time in nanoseconds.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }
 
-// StopBegunAt returns the time when the kubelet started to stop the pod's first container. The name of the Killing
-// Event contains the time of the Event in nanoseconds.
+// StopBegunAt returns the time of the pod's first Killing Event. The kubelet creates this Event when it starts to stop
+// a container. The name of the Event contains the time in nanoseconds.
 func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
@@ -127,8 +127,8 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	return time.Time{}, errors.New("find the scheduling time of pod " + pod + ": the API server has no Scheduled Event")
 }
 
-// KubeletPullSeconds returns the total duration of all image pulls since the kubelet started, from the kubelet's own
-// metrics.
+// KubeletPullSeconds returns the total duration of all image pulls since the kubelet started. The value is from the
+// kubelet's metrics.
 func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
 	client, err := b.Node.Kubelet()
 	if err != nil {

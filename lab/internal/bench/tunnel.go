@@ -15,10 +15,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// tunnel is a proxy between the API server and pods, as in clusters whose API server is outside the pod network. On the
-// lab's node, all servers listen only on loopback addresses, and the API server does not proxy requests to loopback
-// addresses. Therefore, the tunnel replaces the node's address with the loopback address in requests for the ports of
-// the agent and the kubelet.
+// tunnel is a proxy through which the API server connects to the agent and the kubelet. Some clusters have such a
+// proxy, because their API server is outside the pod network. On the lab's node, all servers listen only on loopback
+// addresses, and the API server does not proxy requests to loopback addresses. Therefore, the tunnel replaces the
+// address in each request with the loopback address. The tunnel accepts only requests for the ports of the agent and
+// the kubelet.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup
@@ -63,7 +64,7 @@ func (t *tunnel) serve() {
 	}
 }
 
-// carry serves one CONNECT request until one side closes its connection.
+// carry serves one CONNECT request. carry returns when one side closes its connection or when the tunnel is closed.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)
@@ -72,9 +73,9 @@ func (t *tunnel) carry(from net.Conn) {
 		return
 	}
 	_, port, err := net.SplitHostPort(request.Host)
+	// If a client forwards a port to the agent's pod, the API server connects to the kubelet's port.
 	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort,
 		fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
-	// For port forwarding to the agent, the API server connects to the kubelet's port.
 	if err != nil || request.Method != http.MethodConnect || to == 0 {
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return

@@ -12,8 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// WorkloadLog returns the time when the program in a container first logged each step. The keys are the names of the
-// steps in package workload. The kubelet deletes the log when it deletes the pod.
+// WorkloadLog reads the log of the program in a container. For each step of the program, the result contains the time
+// from the first log line about the step. The keys are the names of the steps in package workload. The kubelet deletes
+// the log when it deletes the pod.
 func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, error) {
 	path := b.Node.PodLogs(b.Namespace, pod, uid, container)
 	data, err := os.ReadFile(path)
@@ -28,8 +29,8 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 	return happened, nil
 }
 
-// firstLogged returns the time of the first log line of each step. In the runtime's log format, each entry contains a
-// timestamp, the stream, a tag, and the line.
+// firstLogged returns, for each step, the time from the first log line about the step. In the runtime's log format,
+// each entry contains a timestamp, the stream, a tag, and the line.
 func firstLogged(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
 	for line := range strings.Lines(log) {

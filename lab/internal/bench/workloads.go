@@ -18,7 +18,7 @@ const (
 	StatefulSet WorkloadKind = "StatefulSet"
 	DaemonSet   WorkloadKind = "DaemonSet"
 	Job         WorkloadKind = "Job"
-	CronJob     WorkloadKind = "CronJob" // the schedule of the CronJob is midnight on February 29
+	CronJob     WorkloadKind = "CronJob" // the CronJob creates a Job only at midnight on February 29
 )
 
 // CreateWorkload creates an object that creates one pod on the node. The pod has the label "app", whose value is the

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Account contains the evidence that sources other than the agent provide about one pod's start-up.
+// Account contains the evidence about one pod's start-up. All evidence is from sources other than the agent.
 type Account struct {
 	CreatedAt  time.Time // time when the API server received the request to create the pod
 	BoundAt    time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
@@ -17,8 +17,8 @@ type Account struct {
 	BackedOff []Request // Events with the reason BackOff, from the kubelet's log
 	Runs      []Run
 
-	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the logs show whether the network,
-	// the registry or the runtime is the cause.
+	// If the scenario knows why a sandbox fails, SandboxFault lists the causes. If SandboxFault is empty, Stretches
+	// finds the cause in the logs: the network, the registry or the runtime.
 	SandboxFault []Cause
 	Stopped      []Stop  // periods in which containerd was stopped
 	Faults       []Fault // faults that the scenario injected
@@ -50,42 +50,44 @@ type Call struct {
 
 	Network       []Span // for a sandbox: periods in which the network plugin ran
 	NetworkFailed bool   // true if the network plugin returned an error
-	// NetworkWaited is the longest time that the network plugin and the runtime might have waited for a CPU or a disk
-	// near the end of the plugin's last run.
+	// Near the end of the network plugin's last run, the plugin or the runtime might wait for a CPU or a disk.
+	// Stretches assumes that they wait for at most NetworkWaited.
 	NetworkWaited time.Duration
 	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
-	LastByteAt    time.Time // for a pull: time of the registry's last byte; zero if the registry received no request
+	LastByteAt    time.Time // for a pull: time when the registry sent its last byte; zero if it received no request
 }
 
-// Request is one Event of the kubelet about a container. The Event reports a requested pull or a back-off.
+// Request is one Event of the kubelet about a container. The reason of the Event is Pulling or BackOff.
 type Request struct {
 	Container string
 	At        time.Time
 }
 
-// Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
-// FixedAt. The field "Then" contains the true causes from FixedAt until the end of the stretch that contains FixedAt.
+// Fault is a fault that the scenario injected. The fault starts at From and ends at FixedAt. The field Causes contains
+// the true causes of this period. At FixedAt, a Stretch is in progress. The field Then contains the true causes of the
+// rest of this Stretch.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
+	From    time.Time // if zero, the fault starts at the start of the Stretch that contains FixedAt
 	FixedAt time.Time
-	Then    []Cause // if empty, the independent logs show the causes
+	Then    []Cause // if empty, the causes after FixedAt are from the independent logs
 	Source  string
 }
 
 // Slack is the largest possible error of a timestamp in a log on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is the longest time from the network plugin's last log line until the plugin's process has exited and the
-// runtime has read the plugin's result, if neither of them waits for a CPU or a disk.
+// pluginEnds is the longest time from the network plugin's last log line until the runtime has read the plugin's
+// result. In this time, the plugin's process also exits. pluginEnds does not include waits for a CPU or a disk.
 const pluginEnds = 200 * time.Millisecond
 
-// maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified the
-// image's data.
+// When the registry has sent the last byte of an image, the runtime still has to receive and verify the data.
+// maxArrivalDelay is the longest time for this work.
 const maxArrivalDelay = 200 * time.Millisecond
 
-// Stretches returns the parts of the start-up whose cause is known from the account. Between two calls, the kubelet is
-// the cause unless it waits for a container, the pull queue or a back-off.
+// Stretches returns all parts of the start-up for which the account shows the cause. Between two calls to the runtime,
+// the kubelet can wait for a container, the pull queue or a back-off. If the kubelet waits for none of them, the
+// kubelet is the cause.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -114,7 +116,7 @@ func (a Account) Stretches() []Stretch {
 
 // closedCalls returns all calls in chronological order. If the log does not contain the end of a call, the call ends
 // when the next call starts. If the log does not contain the end of the last call, this call ends at Until. If
-// containerd exited during a call, the call ends with this exit.
+// containerd exited during a call, the call ends at the time of this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -142,7 +144,7 @@ func (s *stretches) add(from, to time.Time, source string, causes ...Cause) {
 	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Source: source})
 }
 
-// addCall adds the stretches during a call.
+// addCall adds the stretches between the start and the end of a call.
 func (a Account) addCall(s *stretches, c Call) {
 	const log = "containerd's log"
 	switch c.Kind {
@@ -157,7 +159,8 @@ func (a Account) addCall(s *stretches, c Call) {
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
 		s.add(last, earlier(last.Add(maxArrivalDelay), c.To), "registry's and containerd's logs", Disk, Registry)
-		for _, away := range a.Stopped { // after the stop, the runtime reads the data that arrived during the stop
+		// If the registry sent the last byte while containerd was stopped, containerd reads the data after the stop.
+		for _, away := range a.Stopped {
 			if !last.Before(away.From) && last.Before(away.To) {
 				read := earlier(away.To.Add(maxArrivalDelay), c.To)
 				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)
@@ -215,8 +218,8 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// addBetween adds the stretches between the end of a call and the start of the next call. After the last call, the
-// stretches extend to a.Until.
+// addBetween adds the stretches between the end of a call and the start of the next call. If there is no next call, the
+// stretches end at a.Until at the latest.
 func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
@@ -243,7 +246,7 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	}
 }
 
-// afterStart adds the stretches between the start of a container and the argument "to".
+// afterStart adds the stretches after a call that started a container. They end at the time "to" at the latest.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -279,11 +282,12 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// requestOf returns the time when the kubelet requested a pull, according to the latest Event with the reason Pulling
-// between the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time. A
-// separate goroutine of the kubelet logs the Events, so on a busy machine, the kubelet can log an Event after the pull
-// has ended. The order of the Events is right even if the kubelet logged the Events late. So if the container has as
-// many Events with the reason Pulling as pulls, the n-th Event belongs to the n-th pull.
+// requestOf returns the time when the kubelet requested a pull. This is the time of the latest Pulling Event between
+// the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time.
+//
+// A separate goroutine of the kubelet logs the Events. On a busy machine, the kubelet can log an Event after the pull
+// has ended, but the order of the Events is still right. So if a container has the same number of Pulling Events and
+// pulls, requestOf considers only the n-th Event for the n-th pull.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time
 	for _, r := range a.Requested {
@@ -311,8 +315,8 @@ func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	return at
 }
 
-// firstStated returns the time of the kubelet's first Event about a container in the given period. If the period
-// contains no Event about the container, firstStated returns the zero time.
+// firstStated returns the time of a container's first Event between the times "from" and "to". If there is no such
+// Event, firstStated returns the zero time.
 func (a Account) firstStated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {

@@ -1,6 +1,7 @@
 package blame
 
-// Cause is the name of a party that can be responsible for a stretch of time. The agent's records use the same names.
+// Cause names the party that is responsible for a part of a start-up, for example "registry". The agent's records use
+// the same names.
 type Cause = string
 
 // All causes that the agent can report.
@@ -23,7 +24,8 @@ const (
 	Unknown   Cause = "unknown"
 )
 
-// causeOf is the published table with the cause of each phase. A phase that is missing from the table has no cause.
+// causeOf maps each phase to its cause, as documented in docs/architecture.md. A phase that is missing from the table
+// has no cause.
 var causeOf = map[string]Cause{
 	"scheduling": Scheduler, "scheduling_gate": Gate, "unschedulable": Placement,
 	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet, "api_server": APIServer,

@@ -2,9 +2,9 @@ package blame
 
 import "slices"
 
-// blameRuntime changes the true causes for the periods in which containerd was stopped. If the start-up needed
-// containerd while containerd was stopped, the runtime becomes the true cause. If the cause is the registry or the
-// back-off, the runtime becomes an additional true cause.
+// blameRuntime corrects the true causes of the periods in which containerd was stopped. If the first cause is the
+// registry or the back-off, the runtime becomes an additional cause. If the start-up needed containerd in the period,
+// the runtime becomes the cause.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -29,9 +29,9 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	return Lay(all...)
 }
 
-// ranMeanwhile returns the parts of a stretch in which the container's process was already running while containerd was
-// stopped. A running process does not need containerd, so for the returned parts, the application is a true cause in
-// addition to the runtime.
+// While containerd is stopped, the process of a container can already run. ranMeanwhile returns the parts of "over" in
+// which such a process ran. A running process does not need containerd, so the true causes of these parts are the
+// runtime and the application.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)
@@ -51,8 +51,8 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// insertInto inserts the scenario's fault into the stretches from the independent logs. Where the fault and a stretch
-// overlap, the fault replaces the overlapping part of the stretch.
+// insertInto adds the scenario's fault to the stretches from the independent logs. If the fault and a stretch overlap,
+// the fault replaces this part of the stretch.
 func (f Fault) insertInto(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Score is the result of the comparison for one or more start-ups: see Judge. The judged time is the sum of Right,
-// Unattributed and Wrong.
+// Score contains the results of Judge for one or more start-ups. The judged time is the sum of Right, Unattributed and
+// Wrong.
 type Score struct {
 	Right        time.Duration
 	Unattributed time.Duration
@@ -24,7 +24,7 @@ type Finding struct {
 	Length   time.Duration
 }
 
-// isSame reports whether the phase and the causes are the same as in the finding.
+// isSame reports whether the finding has the same phase period and the same true causes.
 func (f Finding) isSame(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
@@ -43,16 +43,17 @@ func (s *Score) Add(other Score) {
 }
 
 // Judge compares the phases of the agent's timeline with the true stretches. The stretches are in chronological order
-// and do not overlap. The exact boundary between two stretches is uncertain, so the causes of both stretches count as
-// true causes in the period that can belong to either stretch. The rules are:
+// and do not overlap. The exact boundary between two stretches is uncertain. If a period can belong to either stretch,
+// the causes of both stretches count as true causes. The rules are:
 //
 //   - The time of a phase counts as right if the reported cause is a true cause of this time.
-//   - The time of a group phase, such as unattributed or image_pull, counts as unattributed in two cases: the phase
-//     lists no candidates, or at least one candidate has a true cause.
-//   - The time of a phase counts as wrong if the reported cause, or the cause of every candidate, is wrong.
-//   - Within the error bound of a phase's start or end, time with a wrong cause counts as unattributed, not as wrong.
-//     A larger error bound can therefore reduce the time that counts as wrong, but cannot increase the time that
-//     counts as right.
+//   - A group phase, such as unattributed or image_pull, can list candidate causes. If the list is empty or contains
+//     a true cause, the time of the phase counts as unattributed.
+//   - The time of a phase counts as wrong if the reported cause is wrong. The time of a group phase counts as wrong if
+//     the list of candidate causes is not empty and all of them are wrong.
+//   - The start and the end of a phase have an error bound. Within this bound, time with a wrong cause counts as
+//     unattributed, not as wrong. So a larger error bound can reduce the wrong time, but cannot increase the right
+//     time.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -71,9 +72,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// addOverlap adds to the score the time in which a stretch and a phase overlap. The argument "length" is the duration
-// of the overlap. The argument "proven" is the part of the overlap that is outside the error bounds of the phase's
-// start and end.
+// addOverlap adds the overlap of a stretch and a phase to the score. The argument "length" is the duration of the
+// overlap. The argument "proven" is the part of this duration outside the error bounds of the phase's start and end.
 func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -96,9 +96,9 @@ func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Dura
 	}
 }
 
-// blamedCause returns the reported cause that the matrix shows. The matrix shows only the first true cause of a
-// stretch. If the agent reports another true cause of the stretch, blamedCause returns the first true cause, so that
-// the matrix shows the report as right.
+// blamedCause returns the reported cause for the matrix. The matrix shows only the first true cause of a stretch. If
+// the agent reports another true cause of the stretch, the report is also right. In this case, blamedCause returns the
+// first true cause, so that the matrix shows the report as right.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -13,8 +13,8 @@ type Length struct {
 	Slack            time.Duration
 }
 
-// Violation is a phase whose reported duration is wrong: the difference from the true duration exceeds the agent's
-// error bound plus Length.Slack.
+// Violation is a phase whose reported duration is wrong. The reported duration and the true duration differ by more
+// than the sum of the agent's error bound and Length.Slack.
 type Violation struct {
 	Length
 	Reported, Error time.Duration
@@ -27,8 +27,8 @@ func (v Violation) String() string {
 		v.Slack)
 }
 
-// Lengths returns the true durations of phases. Lengths omits phases that happened more than once, and phases without
-// an exact start or end in the account.
+// Lengths returns the true durations of phases. Lengths omits a phase if it happened more than once, or if the account
+// does not contain its exact start and end.
 func (a Account) Lengths() []Length {
 	var lengths []Length
 	add := func(phase, container string, s Span, late time.Duration) {
@@ -53,7 +53,7 @@ func (a Account) Lengths() []Length {
 		switch {
 		case c.Kind == Sandbox && len(c.Network) == 1 && c.PauseImage.From.Before(c.Network[0].From) &&
 			!c.PauseImage.From.IsZero():
-			// containerd 1 pulls the pause image before the phase "network", and no log shows when this phase starts
+			// containerd 1 pulls the pause image before the phase "network". No log shows the start of this phase.
 		case c.Kind == Sandbox && len(c.Network) == 1:
 			add("network", "", Span{c.From, c.Network[0].To}, pluginEnds)
 		case c.Kind == Pull && !c.LastByteAt.IsZero():

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Matrix contains the total time for each pair of a true cause and a reported cause.
+// Matrix contains the total time for each combination of a true cause and a reported cause.
 type Matrix struct{ cells map[cell]time.Duration }
 
 type cell struct{ culprit, blamed Cause }

@@ -12,14 +12,14 @@ type Reported struct {
 	Span
 	Phase, Container string
 	Cause            Cause
-	Candidates       []Cause // for a group phase such as unattributed: the causes of the possible phases
+	Candidates       []Cause // causes of the phases in Merged; only for a group phase such as unattributed
 	Merged           []string
 	Error            time.Duration
 }
 
 // newsDelay is the longest time from the exit of a container until the kubelet detects the exit. The kubelet lists the
-// containers once per second. The agent cannot know yet whether a container exited in the last second of a phase in
-// progress.
+// containers once per second. If a phase is in progress, a container might have exited in its last second, and the
+// agent cannot know this yet.
 const newsDelay = time.Second
 
 // Read converts the phases of a timeline to the type Reported.

@@ -6,22 +6,23 @@ import "time"
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // true if the kubelet starts the next container only after this container exits
-	Hooked    bool // true if the kubelet starts the next container only after the post-start hook returns
+	Init      bool // true if this container must exit before the kubelet starts the next container
+	Hooked    bool // true if the post-start hook must return before the kubelet starts the next container
 
-	// StartedAt is the time when the process started, according to the container's shim; zero if the time is unknown.
-	// A started process can need a long time until it logs its start, for example if it waits for a CPU.
+	// StartedAt is the time when the process started, according to the container's shim. If the time is unknown,
+	// StartedAt is zero. A process can log its start long after StartedAt, for example if it waits for a CPU.
 	StartedAt time.Time
 	BegunAt   time.Time // time when the process logged its start; zero if the process did not log its start
-	// Waited is the longest time that the process might have waited for a CPU or a disk before it logged its start.
+	// Before the process logged its start, it might have waited for a CPU or a disk. earliestStart assumes that this
+	// wait was at most Waited.
 	Waited     time.Duration
 	ExitedAt   time.Time // time when the process exited; zero while the process runs
 	ExitSeenAt time.Time // time when the runtime learned of the exit
 	HookedAt   time.Time // time when the post-start hook logged its end
-	ReadyAt    time.Time // time when the last startup or readiness probe logged that it passed
+	ReadyAt    time.Time // time when the readiness probe (if none: the startup probe) logged that it passed
 }
 
-// earliestStart returns the earliest time when the process might have run. If the evidence contains no start,
+// earliestStart returns the earliest possible start of the process. If both StartedAt and BegunAt are zero,
 // earliestStart returns the zero time.
 func (r Run) earliestStart() time.Time {
 	if r.BegunAt.IsZero() {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// sharpen converts stretches with uncertain ends to stretches with exact ends. The slack of a stretch is the largest
-// possible error of its start and of its end. Where two stretches meet, the time that can belong to either stretch gets
-// the causes of both. At a start or an end without a neighboring stretch, the result omits the time that might not
-// belong to the stretch. A gap between two stretches counts as a boundary if the gap is not longer than the sum of
-// their slacks.
+// sharpen converts stretches with uncertain starts and ends to stretches with exact starts and ends. The slack of a
+// stretch is the largest possible error of its start and of its end. Two stretches are neighbors if the gap between
+// them is not longer than the sum of their slacks. If a period can belong to either of two neighbors, it gets the
+// causes of both. If a stretch has no neighbor on one side, the result omits the time on this side that might not
+// belong to the stretch.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -31,8 +31,8 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// If the gap between two stretches is longer than the sum of their slacks, withGaps fills the gap with a stretch that
-// has no cause. withGaps also adds a stretch without a cause before the first stretch and after the last stretch.
+// withGaps adds stretches without a cause. It adds one before the first stretch and one after the last stretch. If the
+// gap between two stretches is longer than the sum of their slacks, withGaps also fills this gap.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -60,9 +60,9 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// possibleWithin returns the possible causes of a period in which no stretch starts or ends. If one of the stretches
-// contains the period, the causes of this stretch come first. If a stretch without a cause can contain the period, the
-// result "known" is false.
+// possibleWithin returns a stretch with all possible causes of the period "piece". If a stretch contains the period,
+// its causes come first. If a stretch contains the period only because of its slack, its causes come later. If the
+// period can belong to a stretch without a cause, the result "known" is false.
 func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

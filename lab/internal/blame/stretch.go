@@ -11,7 +11,8 @@ type Span struct{ From, To time.Time }
 // Length returns the time from the start to the end. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
-// shrunk returns the part of the span that is certain if each end of the span can be wrong by the given duration.
+// shrunk cuts the given duration off both ends of the span. If each end can be wrong by this duration, the rest is
+// certain.
 func (s Span) shrunk(by time.Duration) Span { return Span{s.From.Add(by), s.To.Add(-by)} }
 
 // overlap returns the duration of the common part of two spans.
@@ -33,8 +34,8 @@ type Stretch struct {
 	Source string        // name of the source that shows the cause, for example "kubelet's log"
 }
 
-// Lay merges stretches so that they do not overlap. If two stretches overlap, the stretch that is later in the list of
-// arguments replaces the overlapping part of the other stretch. The resulting stretches are in chronological order.
+// Lay merges stretches so that they do not overlap. If two stretches overlap, the later argument replaces the
+// overlapping part of the earlier argument. The resulting stretches are in chronological order.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {

@@ -8,9 +8,9 @@ import (
 	"github.com/chromedp/cdproto/performance"
 )
 
-// Busy returns the share of a period in which the main thread of the tab was busy. Busy measures only the CPU time
-// of the main thread. Other programs and Chromium's software rendering, which runs on other threads, do not change the
-// result.
+// Busy returns the share of a period in which the main thread of the tab was busy. Busy measures only the CPU time of
+// the main thread. Other programs do not change the result. Chromium's software rendering does not change the result
+// either, because it runs on other threads.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	if _, err := runCommand(t, performance.Enable,
 		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {

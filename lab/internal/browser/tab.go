@@ -17,12 +17,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Look contains the settings with which a tab displays pages.
+// Look contains the display settings of a tab.
 type Look struct {
 	Width, Height int64
 	Dark          bool
-	Phone         bool // true for touch input and two device pixels per CSS pixel
-	Contrast      bool // true for forced colors
+	Phone         bool // true if the tab uses touch input and two device pixels per CSS pixel
+	Contrast      bool // true if the tab uses forced colors
 }
 
 // stepLimit is the time limit for one step in a tab.
@@ -41,7 +41,7 @@ type Tab struct {
 func (b *Browser) Open(look Look) (*Tab, error) {
 	within, closeTab := chromedp.NewContext(b.context)
 	t := &Tab{context: within, close: closeTab}
-	// The first call starts the tab. The context of the first call must not have a deadline.
+	// The first call starts the tab. The context of this call must not have a deadline.
 	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.collectProblems))
 	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
 		if err == nil {
@@ -61,7 +61,7 @@ func (b *Browser) Open(look Look) (*Tab, error) {
 // Close closes the tab.
 func (t *Tab) Close() { t.close() }
 
-// Show changes the settings with which the tab displays pages.
+// Show changes the display settings of the tab.
 func (t *Tab) Show(look Look) error {
 	scheme := "light"
 	if look.Dark {
@@ -112,7 +112,7 @@ func (t *Tab) collectProblems(event any) {
 		}
 	case *page.EventJavascriptDialogOpening:
 		t.complain("dialog: %s", e.Message)
-		// The goroutine closes the dialog, because the tab responds to no calls while a dialog is open.
+		// While a dialog is open, the tab does not respond to other calls, so this goroutine closes the dialog.
 		go func() { _, _ = runCommand(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 	}
 }
@@ -130,8 +130,8 @@ func (t *Tab) complain(format string, values ...any) {
 	t.complaints = append(t.complaints, fmt.Sprintf(format, values...))
 }
 
-// Complaints returns the problems that the browser reported since the last call of Complaints: errors and warnings on
-// the console, failed requests, policy violations and dialogs.
+// Complaints returns the problems that the browser reported since the last call of Complaints. Problems are errors and
+// warnings on the console, failed requests, policy violations and dialogs.
 func (t *Tab) Complaints() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

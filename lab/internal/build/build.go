@@ -39,8 +39,8 @@ type Builder struct {
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the programs for the builder's stack. The result "build" is true if a directory of
-// third-party programs does not exist.
+// Plan returns the directories of the programs for the builder's stack. If the directory of the runtime's programs or
+// of Kubernetes' programs does not exist, the result "build" is true.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
@@ -66,8 +66,8 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	return programs, !exists(programs.Runtime) || !exists(programs.Kubernetes), nil
 }
 
-// Build builds the missing programs of a plan. Build creates each directory under a temporary name and then renames it,
-// so that a directory with the final name is always complete.
+// Build builds the missing programs of a plan. Build fills each directory under a temporary name and then renames the
+// directory. So a directory with its final name is always complete.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Runtime) && exists(programs.Kubernetes) && exists(programs.Payload) {
 		return nil
@@ -81,8 +81,8 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if err := b.fill(ctx, programs.Payload, []group{own}); err != nil {
 		return err
 	}
-	// The directories are filled in parallel: while the linker of one program uses one core, the compiler builds
-	// another program.
+	// Build fills the directories in parallel. While the linker of one program uses only one core, the compiler can
+	// build another program on the other cores.
 	fills, ctx := errgroup.WithContext(ctx)
 	fills.Go(func() error { return b.fill(ctx, programs.Runtime, runtimeGroups(b.Stack.Containerd)) })
 	fills.Go(func() error { return b.fill(ctx, programs.Kubernetes, kubernetesGroups(b.Stack.Kubernetes.Dir)) })
@@ -138,8 +138,8 @@ func (b Builder) removeHalfBuilt() {
 }
 
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	// If a tool's module requires a newer Go version than the lab's module, the go command uses the version in the
-	// tool's go.mod file. The go.mod file of each tool is part of the cache key.
+	// This command returns the Go version for the lab's module. A tool's go.mod file can require a newer Go version.
+	// Then go build uses the newer version for this tool. The cache key also contains each tool's go.mod file.
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
 	cmd.Dir = b.Source
 	out, err := cmd.Output()

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// compilerFlags turns off debugging information, which the linker would remove later. The flag saves a fifth of the
-// build's work.
+// compilerFlags makes the compiler omit debugging information, because the linker would remove it anyway. The flag
+// reduces the work of the build by a fifth.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
-// niceness is the niceness of a build. A build takes minutes, so it must not slow down other work on the machine.
+// niceness gives a build a low CPU priority. A build takes minutes and must not slow down other work on the machine.
 const niceness = "10"
 
 // compile runs the command `go build` for one group of programs and reports the progress.
@@ -35,11 +35,11 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	}
 	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", niceness, "go"}, arguments...)...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or the build flags of the user would change the programs, and the cache key does not contain these
-	// settings.
+	// A Go workspace or the user's GOFLAGS would change the programs. The cache key does not contain these settings, so
+	// compile turns them off.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The kernel kills the process of `go build` when the parent thread ends. LockOSThread keeps the parent thread
-	// alive during the build. So the build also ends if the lab's process ends for any reason.
+	// The kernel kills the process of `go build` when the thread that started the process ends. LockOSThread keeps this
+	// thread alive during the build. If the lab's process ends for any reason, the build ends too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -75,8 +75,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher reads the output of go build. watcher counts downloaded modules and compiled packages, and keeps the end of
-// the remaining output.
+// watcher reads the output of go build. watcher counts the downloaded modules and the compiled packages. It keeps only
+// the last lines of the other output.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -89,7 +89,7 @@ type watcher struct {
 	tail       []string
 }
 
-// readOutput reads the output until the command `go build` closes the output. With the flag -v, go build prints one
+// readOutput reads the output of `go build` until the command closes its output. With the flag -v, go build prints one
 // line for each compiled package.
 func (w *watcher) readOutput(output io.Reader) {
 	lines := bufio.NewScanner(output)
@@ -109,7 +109,8 @@ func (w *watcher) readOutput(output io.Reader) {
 		}
 		w.mu.Unlock()
 	}
-	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the build
+	// The scanner stops at a line that is too long. Without this copy, the command would block at its next output.
+	_, _ = io.Copy(io.Discard, output)
 }
 
 func (w *watcher) describe() string {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// keyOf returns a hash of the paths and contents of files below root. The argument "words" contains other inputs of the
-// build, such as flags and versions.
+// keyOf returns a hash of the paths and the contents of the given files below root. The argument "words" contains other
+// inputs of the build, such as flags and versions.
 func keyOf(root string, files []string, words ...string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q\n", words)
@@ -29,7 +29,7 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 }
 
 // toolKey returns the cache key of groups of third-party programs. The key depends on the exact versions of the
-// modules, the Go files in the lab's directories for the tools, the Go version, and the flags.
+// modules, the Go files in the modules' directories, the names of the programs, the flags, and the Go version.
 func toolKey(source, goVersion string, groups []group) (string, error) {
 	var files, words []string
 	for _, g := range groups {
@@ -63,7 +63,7 @@ func payloadKey(source, goVersion string) (string, error) {
 	return keyOf(source, files, compilerFlags, goVersion)
 }
 
-// sourcesOf returns the Go files in a directory below the lab's source directory, without tests.
+// sourcesOf returns the Go files in a directory below the lab's source directory. It omits test files.
 func sourcesOf(source, dir string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(source, dir, "*.go"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // WorkloadName is the file name of the program that runs in the lab's images.
 const WorkloadName = "workload"
 
-// payload returns the lab's own small programs. The linker links the programs statically, because containers,
-// containerd and the kubelet run the programs without installed libraries.
+// payload returns the lab's own small programs. Containers, containerd and the kubelet run these programs where no
+// libraries are installed, so the programs are static.
 func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},
@@ -20,8 +20,8 @@ func payload() []program {
 	}
 }
 
-// payloadSources returns the source directories of the programs in payload. A test checks that the programs in payload
-// import only the standard library and packages in this list.
+// payloadSources returns the source directories of the programs in payload. A test checks that these programs import
+// only the standard library and packages from these directories.
 func payloadSources() []string {
 	return []string{"cmd/cni", "cmd/credentials", "cmd/workload", "cmd/" + runc.ProgramName, "internal/cni",
 		"internal/credentials", "internal/runc", "internal/workload"}

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 )
 
-// receiverModule is the directory of the receiver's Go module. The receiver's module contains source code, but the
-// modules of the other tools only pin versions.
+// receiverModule is the directory of the receiver's Go module. This module contains source code. The modules of most
+// other tools only pin versions.
 const receiverModule = "tools/otlp"
 
 // Receiver returns the path of the program that receives traces and metrics over OTLP. If the program is missing from
-// the cache, Receiver builds the program. The other tools are built without the receiver, because only a few scenarios
-// need the receiver.
+// the cache, Receiver builds the program. Only a few scenarios need the receiver, so the lab does not build it together
+// with the other tools.
 func (b Builder) Receiver(ctx context.Context) (string, error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {

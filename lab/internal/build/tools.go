@@ -16,8 +16,8 @@ type group struct {
 	cgo      string // value of the environment variable CGO_ENABLED
 	tags     string
 	programs []program
-	pinned   string   // path of the required module whose version the linker sets in the programs
-	stamps   []string // values that the linker sets; they can contain {version}, {major} and {minor}
+	pinned   string   // path of a module in go.mod; the linker writes its version into the programs
+	stamps   []string // arguments of the linker's flag -X; they can contain {version}, {major} and {minor}
 }
 
 type program struct {
@@ -26,13 +26,13 @@ type program struct {
 }
 
 // runtimeGroups returns the programs of the container runtime. Programs without cgo are static and link faster. Only
-// runc requires cgo, for seccomp and for code that enters namespaces before the Go runtime starts. The tags for runc
-// exclude libc's resolver, because the compilation of the resolver takes a long time. All stacks use the same runc.
+// runc requires cgo. It uses C for seccomp, and for code that enters namespaces before the Go runtime starts. runc's
+// build tags exclude libc's resolver, because its compilation takes a long time. All stacks use the same runc.
 func runtimeGroups(c stack.Containerd) []group {
 	commands := c.Module() + "/cmd/"
 	containerd := commands + "containerd"
-	// The project stargz-snapshotter has no command that runs containerd with a built-in snapshotter, so the lab has
-	// its own command.
+	// This stack runs containerd with a built-in stargz snapshotter. The project stargz-snapshotter has no command for
+	// this, so the lab has its own.
 	if c.Stargz {
 		containerd = modulePath + "/tools/" + c.Dir
 	}
@@ -92,7 +92,7 @@ func kubernetesStamps() []string {
 }
 
 // output returns the file name that the command `go build` gives to the program. The file name is the last element of
-// the package path, or the element before it if the last element is a major version.
+// the package path. If the last element is a major version, such as v3, the file name is the element before it.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]
@@ -102,8 +102,9 @@ func (p program) output() string {
 	return last
 }
 
-// linkerFlags returns flags that strip the programs and set their versions, as in release builds. Without these flags,
-// the API server reports the version v0.0.0, and clients assume that the API server is too old for some features.
+// linkerFlags returns the flags for the linker. As in release builds, the flags strip the programs and set their
+// versions. If the version is not set, the API server reports v0.0.0. Clients then assume that the API server is too
+// old for some features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
 	if g.pinned == "" {

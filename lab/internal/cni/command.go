@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// command is one call of the plugin by the runtime.
+// command is one call that the runtime makes to the plugin.
 type command struct {
 	getenv        func(string) string
 	configuration Configuration

@@ -43,7 +43,7 @@ func (l addressFiles) reserve(id string) (string, error) {
 	return "", errors.New("reserve an address: 127.2.0.0/16 has no free address")
 }
 
-// forEach calls the function "visit" for every lease, with the path of the lease's file and the container's ID.
+// For every lease, forEach calls the function "visit" with the path of the lease's file and the container's ID.
 func (l addressFiles) forEach(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {

@@ -22,7 +22,8 @@ type Entry struct {
 	Error       string    `json:"error,omitempty"`
 }
 
-// appendEntry writes each line with one system call, so that the lines of concurrent plugin processes do not mix.
+// appendEntry appends one line to the log. It uses only one system call, so the lines of concurrent plugin processes do
+// not mix.
 func appendEntry(path string, entry Entry) error {
 	if path == "" {
 		return nil
@@ -42,7 +43,7 @@ func appendEntry(path string, entry Entry) error {
 	return nil
 }
 
-// ReadLog returns the entries for the pods of a namespace, with the oldest entry first. If the file does not exist,
+// ReadLog returns the entries for the pods of a namespace. The oldest entry is first. If the file does not exist,
 // ReadLog returns no entries.
 func ReadLog(path, namespace string) ([]Entry, error) {
 	file, err := os.Open(path)

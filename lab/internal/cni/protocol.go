@@ -1,6 +1,6 @@
 // Package cni is the lab's network plugin. The plugin assigns an address from 127.2.0.0/16 to each pod and creates no
 // network interface. Scenarios can make the plugin slow or make it fail. The plugin logs the start and the end of each
-// ADD command, and scenarios compare a pod's network phase with this log.
+// ADD command. Scenarios compare a pod's network phase with this log.
 //
 // The plugin implements versions 0.4.0 to 1.1.0 of the Container Network Interface protocol. The package uses only the
 // standard library, because it is compiled into a small static program that containerd runs.

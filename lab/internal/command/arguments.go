@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/floor"
 )
 
-// UsageError reports an invalid command line. The text of the error contains the remedy.
+// UsageError reports an invalid command line. The text of the error also tells the user to run "lab help".
 type UsageError struct{ Problem string }
 
 func (e UsageError) Error() string { return e.Problem + "; run \"lab help\" for help" }
@@ -54,7 +54,7 @@ type arguments struct {
 	command  string
 	agent    string
 	image    string // path of an OCI archive with the agent's image
-	stack    string // empty for the stack of the running node
+	stack    string // if empty: the stack of the running node; for the command "matrix": all stacks
 	results  string // directory for the results of the command "matrix"
 	sample   bool
 	scenario string

@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// tryStacks runs the scenarios of the compatibility page on a new node of each stack. If the command line names a
-// stack, tryStacks runs the scenarios only on this stack. If a scenario fails, tryStacks continues with the next
+// For each stack, tryStacks starts a new node and runs the scenarios of the compatibility page on this node. If the
+// command line names a stack, tryStacks uses only this stack. If a scenario fails, tryStacks continues with the next
 // scenario. If a node does not start, tryStacks continues with the next stack.
 func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	if a.agent == "" || a.image == "" {
@@ -71,8 +71,8 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 	return nil
 }
 
-// tryStack starts a node of the stack and runs the scenarios. If the node does not start, the outcome of the next
-// scenario contains the error, and the other scenarios do not run.
+// tryStack runs the scenarios on a node of the stack. If the node does not start for a scenario, the outcome of this
+// scenario contains the error, and tryStack skips the remaining scenarios.
 func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (matrix.Result, error) {
 	result := matrix.Result{Stack: n.Stack.Name, Summary: n.Stack.Summary, Limits: n.Stack.Limits,
 		TriedAt: time.Now().UTC().Truncate(time.Second)}

@@ -77,8 +77,9 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 	return up(ctx, n, a, stdout, stderr)
 }
 
-// choose returns the stack of the node. The arguments are the names of the running node's stack and of the wanted
-// stack. Both names can be empty.
+// choose returns the stack that the command uses. The argument "running" is the name of the running node's stack. If no
+// node is up, this name is empty. The argument "wanted" is the name of the stack that the user requests, and can be
+// empty. If both arguments are empty, choose returns the default stack.
 func choose(running, wanted string) (stack.Stack, error) {
 	if running != "" && wanted != "" && running != wanted {
 		return stack.Stack{}, fmt.Errorf("the lab runs the stack %q, want %q: run \"make down\" first", running, wanted)
@@ -123,8 +124,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// The command "lab status" calls plan only to print the path of kubectl. If plan fails, for example because
-	// FindSource does not find the source directory, the command omits this path.
+	// The command "lab status" calls plan only to print the path of kubectl. plan fails, for example, if FindSource
+	// does not find the source directory. The command then omits the path of kubectl.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}
@@ -203,7 +204,7 @@ func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer)
 
 func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == a.scenario })
-	s := scenario.Table()[i] // the index is valid, because parse rejects unknown names
+	s := scenario.Table()[i] // i is not -1, because parse rejects the names of unknown scenarios
 	if a.agent == "" && n.Agent() == "" {
 		return UsageError{"scenario: no agent to test: set --agent PATH or PODLAPSE_AGENT"}
 	}

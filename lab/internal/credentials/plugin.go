@@ -32,11 +32,11 @@ type response struct {
 	Kind          string           `json:"kind"`
 	CacheKeyType  string           `json:"cacheKeyType"`
 	CacheDuration string           `json:"cacheDuration"`
-	Auth          map[string]Login `json:"auth"` // user name and password, by the registry's host
+	Auth          map[string]Login `json:"auth"` // the key is the registry's host
 }
 
-// Main responds to one request and returns the exit status. The only argument is the directory of the Store. Main never
-// writes the password to stderr, because the kubelet logs this output if the plugin fails.
+// Main responds to one request and returns the exit status. The only argument is the directory of the Store. If the
+// plugin fails, the kubelet logs the plugin's stderr. Main therefore never writes the password to stderr.
 func Main(arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	startedAt := time.Now()
 	if err := run(arguments, startedAt, stdin, stdout); err != nil {
@@ -70,12 +70,13 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 		return err
 	}
 	host, _, _ := strings.Cut(wanted.Image, "/")
-	// Without a cache, the kubelet runs the plugin before each pull.
+	// The cache duration 0s disables the kubelet's cache, so the kubelet runs the plugin before each pull.
 	return json.NewEncoder(stdout).Encode(response{APIVersion: APIVersion, Kind: "CredentialProviderResponse",
 		CacheKeyType: "Image", CacheDuration: "0s", Auth: map[string]Login{host: login}})
 }
 
-// login applies the fault of an image and returns the login.
+// login returns the user name and the password for the registry. If the image has a fault, login first waits for the
+// delay of the fault. If the fault contains an error, login then returns this error.
 func (s Store) login(image string) (Login, error) {
 	faults, err := s.readFaults()
 	if err != nil {

@@ -30,7 +30,8 @@ type Fault struct {
 	Fail  string        `json:"fail,omitempty"` // error that the plugin returns after the delay
 }
 
-// Entry is one line of the plugin's log, with the wall-clock times of the start and of the end of a run.
+// Entry is one line of the plugin's log. Each line describes one run of the plugin. StartAt and EndAt are the
+// wall-clock times of the start and the end of the run.
 type Entry struct {
 	Image   string    `json:"image"`
 	StartAt time.Time `json:"start_at"`
@@ -42,7 +43,7 @@ func (s Store) loginFile() string  { return filepath.Join(s.Dir, "login.json") }
 func (s Store) faultsFile() string { return filepath.Join(s.Dir, "faults.json") }
 func (s Store) logFile() string    { return filepath.Join(s.Dir, "log.jsonl") }
 
-// CreateLogin creates a login with a random password. The directory must exist.
+// CreateLogin creates a login with a random password. The directory of the Store must exist.
 func (s Store) CreateLogin() error {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux

@@ -80,7 +80,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		// An image that was pulled by digest has no tag: its only references are the repository digests.
+		// An image that was pulled by digest has no tag. Its only references are the repository digests.
 		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue
@@ -95,7 +95,8 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// RemovePods stops and removes all pods concurrently. The error contains the first error of each pod.
+// RemovePods stops and removes all pods in parallel. RemovePods continues if the removal of a pod fails. The returned
+// error contains at most one error for each pod.
 func (c *Client) RemovePods(ctx context.Context) error {
 	list, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {

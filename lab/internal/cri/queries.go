@@ -16,8 +16,8 @@ func (c *Client) Version(ctx context.Context) error {
 	return err
 }
 
-// QueryArrived queries the sandboxes of a pod that has just arrived, and the status of an image of the pod. The two
-// queries run in parallel.
+// QueryArrived lists the sandboxes of a new pod, and requests the status of one image of the pod. The two requests run
+// in parallel.
 func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -31,8 +31,8 @@ func (c *Client) QueryArrived(ctx context.Context, uid, image string) error {
 	return group.Wait()
 }
 
-// QueryReady lists the sandboxes and the containers of a pod that is ready, and then requests the status of each. The
-// two list requests run in parallel. After the lists, all status requests run in parallel.
+// QueryReady lists the sandboxes and the containers of a ready pod. The two list requests run in parallel. QueryReady
+// then requests the status of each sandbox and of each container. All status requests run in parallel.
 func (c *Client) QueryReady(ctx context.Context, uid string) error {
 	var sandboxes []*runtimeapi.PodSandbox
 	var containers []*runtimeapi.Container

@@ -1,7 +1,7 @@
-// Package floor contains the cheapest program that follows the pods of a node: a client-go reflector that only stores
-// the pods. If Config.Socket is set, the program also sends queries to the container runtime: the queries that every
-// agent needs to report the runtime's timestamps. The lab compares the agent's CPU time with the CPU time of this
-// program.
+// Package floor contains the cheapest program that can watch the pods of a node. The program is a client-go reflector
+// that only stores the pods. If Config.Socket is set, the program also queries the container runtime. The program sends
+// only the queries that every agent needs to report the runtime's timestamps. The lab compares the agent's CPU time
+// with the CPU time of this program.
 package floor
 
 import (
@@ -27,7 +27,7 @@ import (
 type Config struct {
 	Kubeconfig string
 	Node       string // name of the node
-	Ready      string // path of the file that the program creates after the first list of the pods
+	Ready      string // path of a file; the program creates this file after it has listed the pods
 	Socket     string // the runtime's socket; if empty, the program sends no queries to the runtime
 }
 
@@ -65,7 +65,8 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // readConnection reads a kubeconfig that has one cluster and one user, like each kubeconfig of the lab. readConnection
-// does not use the package clientcmd, because clientcmd needs a different version of pflag than the node's programs.
+// does not use the package clientcmd. With clientcmd, the lab would need a different version of the module pflag than
+// the node's programs.
 func readConnection(path string) (*rest.Config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -90,7 +91,7 @@ func readConnection(path string) (*rest.Config, error) {
 	}, nil
 }
 
-// listedMarker is a store that creates a file after the first list.
+// listedMarker is a store that also creates a file after the reflector has listed the pods.
 type listedMarker struct {
 	cache.Store
 	ready string

@@ -15,13 +15,12 @@ import (
 // the version at the same interval.
 const heartbeat = time.Second
 
-// maxChanges is the size of the queue of changed pods. If the runtime responds slowly and the queue is full, the
-// reflector waits.
+// maxChanges is the maximum length of the queue of changed pods. If the runtime responds slowly, the queue can become
+// full. The reflector then waits.
 const maxChanges = 1000
 
 // runtimePoller is a store that also queries the container runtime about each pod: once when the pod arrives, and once
-// when the pod is ready. runtimePoller sends the fewest queries that an agent needs for a pod whose images are already
-// on the node.
+// when the pod is ready. If the images of a pod are already on the node, an agent needs at least these queries.
 type runtimePoller struct {
 	cache.Store
 	runtime *cri.Client
@@ -49,7 +48,7 @@ func (a *runtimePoller) pass(object any) {
 // poll queries the runtime until ctx ends. poll ignores failed queries, because the lab measures only the cost of the
 // queries.
 func (a *runtimePoller) poll(ctx context.Context) {
-	starting := map[types.UID]bool{} // true until the pod is ready
+	starting := map[types.UID]bool{} // the value is true until the pod is ready, and then false
 	open := 0
 	beats := time.NewTicker(heartbeat)
 	beats.Stop()

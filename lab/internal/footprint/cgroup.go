@@ -16,8 +16,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerParent is the parent cgroup of containers for which the kubelet specifies no cgroup. Containers of another
-// containerd can be in the same cgroup, so the lab changes only containers whose IDs it knows.
+// If the kubelet specifies no parent cgroup for a container, containerParent is the parent cgroup of the container.
+// Another containerd on the machine can use the same parent cgroup. The lab therefore changes only containers whose IDs
+// it knows.
 const containerParent = "k8s.io"
 
 const (
@@ -25,7 +26,7 @@ const (
 	kindV2 = "cgroup2"
 )
 
-// hierarchies returns the mount points of the given kinds of cgroup file systems. cgroup v2 usually has one mount
+// hierarchies returns the mount points of all cgroup file systems of the given kinds. cgroup v2 usually has one mount
 // point. cgroup v1 has one mount point for each controller.
 func hierarchies(kinds ...string) ([]string, error) {
 	all, err := mounts()
@@ -88,7 +89,7 @@ func RemoveContainers(ids []string) error {
 				}
 			}
 		}
-		// The kernel removes a killed process from its cgroup shortly after the signal.
+		// A killed process stays in its cgroup for a short time, so the first attempts can fail.
 		if err := errors.Join(failures...); err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -103,8 +104,9 @@ func removeParent() {
 	}
 }
 
-// delegated returns the controllers that are enabled in the root cgroup of cgroup v2 for its children. If no cgroup v2
-// is mounted, delegated returns nil. runc enables all controllers of cgroup v2.
+// delegated returns the cgroup v2 controllers that the root cgroup enables for its child cgroups. If no cgroup v2 is
+// mounted, delegated returns nil. The list can grow while the lab runs, because runc enables all controllers of cgroup
+// v2.
 func delegated() []string {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {
@@ -117,9 +119,9 @@ func delegated() []string {
 
 const subtreeControl = "cgroup.subtree_control"
 
-// undelegate disables controllers for the children of the root cgroup of cgroup v2. The kernel refuses to disable a
-// controller that a child cgroup enables for its own children. undelegate ignores the kernel's errors, because another
-// program uses the controllers that the kernel refuses to disable.
+// undelegate disables cgroup v2 controllers for the child cgroups of the root cgroup. If a child cgroup enables a
+// controller for its own children, the kernel refuses to disable the controller. Another program then uses the
+// controller, so undelegate ignores the kernel's error.
 func undelegate(controllers []string) {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {

@@ -18,7 +18,7 @@ type hostDirectory struct {
 }
 
 // builtIn returns the directories that the kubelet, libcni and containerd always create, even if their configuration
-// specifies other directories. Child directories precede their parents.
+// specifies other directories. The list contains each child directory before its parent directory.
 func builtIn() []hostDirectory {
 	return []hostDirectory{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
@@ -42,8 +42,8 @@ type Before struct {
 	Absent   []string          `json:"absent"`    // paths of the directories in builtIn that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
 	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
-	// Controllers lists the cgroup v2 controllers that the root cgroup enabled for its child cgroups. The list is nil
-	// if Observe could not read the controllers, and empty if no controller was enabled.
+	// Controllers lists the cgroup v2 controllers that the root cgroup enabled for its child cgroups. If Observe could
+	// not read the controllers, the list is nil. If no controller was enabled, the list is empty.
 	Controllers []string `json:"controllers"`
 }
 
@@ -79,7 +79,8 @@ func (b Before) Save(path string) error {
 }
 
 // Load reads the state that Save wrote. If the file does not exist, Load returns an empty state. With an empty state,
-// Restore removes only the lab's files from the machine's directories.
+// Restore removes the lab's files from the machine's directories, but removes no directories and resets no kernel
+// settings.
 func Load(path string) (Before, error) {
 	var before Before
 	data, err := os.ReadFile(path)
@@ -95,9 +96,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// RestoreCgroups restores the cgroups to their state before the lab started. If the parent cgroup of containers did not
-// exist before the lab started, RestoreCgroups removes it. RestoreCgroups disables the controllers that were disabled
-// before the lab started. The caller must first remove the containers.
+// RestoreCgroups restores the cgroups to their state before the lab started. If the cgroup containerParent did not
+// exist before the lab started, RestoreCgroups removes this cgroup. RestoreCgroups disables the controllers that were
+// disabled before the lab started. The caller must first remove the containers.
 func (b Before) RestoreCgroups() {
 	if b.NoGroup {
 		removeParent()

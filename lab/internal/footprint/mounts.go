@@ -84,7 +84,7 @@ func Mounts(dirs ...string) ([]string, error) {
 	return points, nil
 }
 
-// Unmount unmounts everything inside the given directories, with the latest mount first.
+// Unmount unmounts everything inside the given directories. Unmount begins with the latest mount.
 func Unmount(dirs ...string) error {
 	const passes = 5 // more than one pass is necessary if a mount hides an earlier mount on the same directory
 	var failures []error

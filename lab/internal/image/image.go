@@ -56,7 +56,8 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For returns an index with a copy of the given image for another CPU architecture. The copy has the same layers.
+// For returns an image index that contains only one image. This image is a copy of the given image for another CPU
+// architecture. The copy has the same layers.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -72,8 +73,8 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
-// Pusher is the user agent of the lab's pushes. The user agent distinguishes the lab's requests from the node's
-// requests in the registry's log.
+// Pusher is the value of the header User-Agent when the lab pushes an image. In the registry's log, this value
+// distinguishes the lab's requests from the node's requests.
 const Pusher = "podlapse-lab"
 
 // Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag. The argument "guard" provides the TLS

@@ -66,8 +66,8 @@ func ManyFiles(count int) (v1.Layer, error) {
 	if err := compressed.Close(); err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
 	}
-	// The image's configuration requires the digest of the uncompressed content. LayerFromOpener computes the digests
-	// of the compressed and of the uncompressed content.
+	// The image's configuration must contain the digest of the uncompressed content. LayerFromOpener computes this
+	// digest and the digest of the compressed content.
 	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
@@ -76,7 +76,7 @@ func ManyFiles(count int) (v1.Layer, error) {
 }
 
 // layerOf returns an uncompressed layer with one file. The layer is about as large as the file. The layer is not
-// compressed: most layers contain random bytes, and compression does not make random bytes smaller.
+// compressed, because most layers contain random bytes. Compression does not make random bytes smaller.
 func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 	archive, err := archiveOf(path, mode, content)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// WithLazyLayer returns a copy of an image with a new layer of random bytes on top. The layer has the format eStargz:
-// the snapshotter stargz can mount the layer without downloading it first.
+// WithLazyLayer returns a copy of an image with a new layer of random bytes on top. The layer has the format eStargz.
+// The snapshotter stargz can mount such a layer without downloading it first.
 func WithLazyLayer(base v1.Image, size int) (v1.Image, error) {
 	archive, err := archiveOf("/payload-"+fresh(), 0o644, randomBytes(size))
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Apply applies the object in a YAML document with server-side apply. The API server removes fields that the manager
-// set earlier and that are missing from the document. An unknown field is an error. If dryRun is true, the API server
-// validates the object but does not store the object.
+// Apply applies the object in a YAML document with server-side apply. If the manager set a field earlier and the
+// document does not contain this field, the API server removes the field. An unknown field is an error. If dryRun is
+// true, the API server validates the object but does not store the object.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
 	object, body, err := read(document)
 	if err != nil {
@@ -81,7 +81,7 @@ func read(document []byte) (object metav1.PartialObjectMetadata, body []byte, er
 	return object, body, nil
 }
 
-// pathOf returns the URL path of an object. The API server's discovery provides the path of the object's kind.
+// pathOf returns the URL path of an object. pathOf finds the path with the discovery API of the API server.
 func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata) (string, error) {
 	version, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 	}
 	for _, resource := range resources.APIResources {
 		switch {
-		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // a different kind, or a subresource
+		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // skip other kinds and subresources
 		case resource.Namespaced && object.Namespace == "":
 			return "", errors.New("the object has no namespace, but its kind requires a namespace")
 		case resource.Namespaced:

@@ -45,7 +45,7 @@ func (t withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(request)
 }
 
-// authority reads the certificate of the certificate authority from the directory with the lab's certificates.
+// authority reads the lab's CA certificate from the directory "certificates".
 func authority(certificates string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
 	if err != nil {

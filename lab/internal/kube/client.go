@@ -21,7 +21,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client for https://ADDRESS. The client uses the named certificate from the given directory.
+// New returns a client for https://ADDRESS. The argument "certificates" is a directory. The client uses the client
+// certificate with the given name from this directory.
 func New(address, certificates, name string) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -39,7 +40,7 @@ func New(address, certificates, name string) (*Client, error) {
 	return &Client{base: "https://" + address, http: &http.Client{Transport: transport}}, nil
 }
 
-// StatusError is the error for a response with a status code that reports a failure.
+// StatusError is the error for an HTTP response whose status code is not 2xx.
 type StatusError struct {
 	Code    int
 	Method  string
@@ -168,7 +169,8 @@ func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ApplyAnnotations sets annotations on a pod, as the given field manager, with a forced server-side apply.
+// ApplyAnnotations sets annotations on a pod with a forced server-side apply. The argument "manager" is the field
+// manager.
 func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string,
 	annotations map[string]string) error {
 	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Usable returns nil if a pod in the namespace can be created and can start without a retry. A pod requires the default
-// service account and the ConfigMap with the certificate of the certificate authority. The controller manager creates
-// this service account and this ConfigMap in every namespace.
+// Usable returns nil if the namespace contains its default service account and the ConfigMap with the CA certificate.
+// The controller manager creates these two objects in every namespace. If one of the objects is missing, the creation
+// of a pod fails, or the pod needs a retry to start.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
 		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
@@ -71,9 +71,9 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 	return c.awaitDeletion(ctx, report, name)
 }
 
-// RequestNamespaceDeletion deletes the pods of a namespace and requests the deletion of the namespace if it exists.
-// After a request to delete a namespace, the namespace controller waits 5 s before it deletes the remaining objects
-// (namespaceDeletionGracePeriod in Kubernetes).
+// RequestNamespaceDeletion deletes the pods of a namespace and requests the deletion of the namespace if it exists. The
+// namespace controller then waits 5 s (namespaceDeletionGracePeriod in Kubernetes). After this wait, the namespace
+// controller deletes the remaining objects.
 func (c *Client) RequestNamespaceDeletion(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.DeletePods(ctx, report, name); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (c *Client) awaitDeletion(ctx context.Context, report *progress.Reporter, n
 }
 
 // DeletePods deletes all workloads and pods of a namespace and waits until all pods are deleted.
-// RequestNamespaceDeletion calls DeletePods first, because the namespace controller waits for half of the pods' grace
-// period if the namespace still contains pods.
+// RequestNamespaceDeletion calls DeletePods first to avoid a wait of the namespace controller. If the namespace still
+// contains pods, this controller waits for half of the pods' grace period.
 func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"
@@ -109,8 +109,7 @@ func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name
 		batch + "cronjobs" + cascade, batch + "jobs" + cascade, "/api/v1/namespaces/" + name + "/pods"}
 	return report.Wait(ctx, "the deletion of the pods of namespace "+name, time.Minute, 200*time.Millisecond,
 		func(ctx context.Context) error {
-			// Each attempt deletes the pods again, because a workload can create new pods until the workload is
-			// deleted.
+			// Each attempt deletes the pods again. A workload can create new pods until the workload itself is deleted.
 			for _, path := range paths {
 				if err := c.Delete(ctx, path); err != nil {
 					return fmt.Errorf("delete %s: %w", path, err)

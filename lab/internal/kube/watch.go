@@ -15,9 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods watches the pods of a namespace. WatchPods calls the function "seen" for each state of a pod, with the time
-// when the state arrived. The first calls of "seen" report the existing pods. The last call for a pod reports the
-// deletion of the pod. WatchPods blocks until ctx ends or the watch fails. The end of ctx is not an error.
+// WatchPods watches the pods of a namespace. WatchPods calls the function "seen" for each state of a pod. The argument
+// "arrivedAt" is the time when WatchPods received this state. The first calls of "seen" report the existing pods. The
+// last call for a deleted pod reports its deletion. WatchPods blocks until ctx ends or the watch fails. If ctx ends,
+// WatchPods returns nil.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
@@ -50,10 +51,11 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 	}
 }
 
-// FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as
-// client-go's reflector, including protobuf, and copies the response to the given writer. If the API server ends the
-// watch, for example because the writer is slow, FollowNode opens a new watch. FollowNode calls the function "opened"
-// each time a watch opens. FollowNode blocks until ctx ends or a request fails. The end of ctx is not an error.
+// FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as a
+// client-go reflector that requests protobuf. FollowNode copies the response to the given writer. The API server can
+// end the watch, for example because the writer is slow. FollowNode then opens a new watch. FollowNode calls the
+// function "opened" each time a watch opens. FollowNode blocks until ctx ends or a request fails. If ctx ends,
+// FollowNode returns nil.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	query := url.Values{"watch": {"true"}, "fieldSelector": {"spec.nodeName=" + node}, "allowWatchBookmarks": {"true"},
 		"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}}
@@ -65,8 +67,8 @@ func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, op
 }
 
 // FollowEvents keeps a watch open on the Events of a namespace that match a field selector. Each watch begins at the
-// current resource version: without a resource version, the API server would first read all Events of the namespace.
-// Apart from its requests, FollowEvents works like FollowNode.
+// current resource version. If a watch had no resource version, the API server would first read all Events of the
+// namespace. FollowEvents and FollowNode differ only in their requests.
 func (c *Client) FollowEvents(ctx context.Context, namespace, selector string, into io.Writer, opened func()) error {
 	events := "/api/v1/namespaces/" + namespace + "/events?"
 	path := func() (string, error) {
@@ -83,7 +85,8 @@ func (c *Client) FollowEvents(ctx context.Context, namespace, selector string, i
 	return nil
 }
 
-// follow opens one watch after the other until ctx ends. The function "path" returns the path of the next watch.
+// follow opens a new watch each time the previous watch ends. follow returns when ctx ends or a request fails. The
+// function "path" returns the path of the next watch.
 func (c *Client) follow(ctx context.Context, path func() (string, error), into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		next, err := path()

@@ -25,8 +25,8 @@ type Layout struct {
 	Cache string // built programs; "lab down" keeps the directory
 }
 
-// FromEnvironment returns the layout that the environment variables define. The given function is os.Getenv, except in
-// tests.
+// FromEnvironment returns the layout that the environment variables define. The argument "getenv" is os.Getenv, except
+// in tests.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
 	if state == "" {
@@ -47,7 +47,8 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	name := "podlapse-lab"
 	if state != defaultState {
 		// The run directory cannot be below the state directory, because the length of socket paths is limited. The
-		// hash of the state directory's path gives each lab its own run directory.
+		// name of the run directory contains a hash of the state directory's path. Each lab therefore has its own run
+		// directory.
 		sum := sha256.Sum256([]byte(state))
 		name += "-" + hex.EncodeToString(sum[:4])
 	}
@@ -112,7 +113,8 @@ func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 // AgentState. Agents that run as processes and agents in containers use the same directory.
 func (l Layout) AgentFiles() string { return l.In("agent") }
 
-// AgentObservations returns the path of the file in which the agent records the observations of its sources.
+// AgentObservations returns the path of the agent's recording. In this file, the agent records what its sources
+// observe.
 func (l Layout) AgentObservations() string {
 	return filepath.Join(l.AgentFiles(), "observations.jsonl")
 }
@@ -132,7 +134,7 @@ func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 }
 
 // ContainerLogs returns the directory with the logs of all runs of a container. If the name or the UID of the pod is
-// "*", ContainerLogs returns a pattern for several directories.
+// "*", ContainerLogs returns a glob pattern, which can match several directories.
 func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }

@@ -21,14 +21,14 @@ const (
 	ControlPort    = 25001
 	MirrorPort     = 25002 // second registry, which one scenario runs as a goroutine
 	MirrorControl  = 25003
-	NodeMirrorPort = 25004 // second port of the lab's registry, which some stacks use as the registry's mirror
+	NodeMirrorPort = 25004 // second port of the lab's registry; some stacks use this port as the registry's mirror
 	KubeletHealth  = 26248
 	KubeletPort    = 26250
 	ControllerPort = 26257
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
-	FirstExtraPort = 9718 // first agent of a synthetic node; the other agents use the next ports
+	FirstExtraPort = 9718 // first agent in addition to the node's own agent; further agents use the next ports
 )
 
 // Address returns the loopback address with the given port.

@@ -15,8 +15,9 @@ import (
 
 const notesName = "NOTES.txt"
 
-// templateVersion is the Kubernetes version for which Chart renders a chart, as with helm template --kube-version.
-// Helm's default is the version of its Kubernetes libraries, but a test binary does not contain this version.
+// templateVersion is the Kubernetes version for which Chart renders a chart. This version has the same effect as the
+// flag --kube-version of the command helm template. Helm's default is the version of its Kubernetes libraries. A test
+// binary does not contain the version of these libraries.
 const templateVersion = "v1.36.3"
 
 // Rendered is the output of rendering a chart.
@@ -25,9 +26,9 @@ type Rendered struct {
 	Notes   string // the text that Helm prints after installation
 }
 
-// Chart renders the chart in a directory as the given Helm release, like the command helm template. The last argument
-// is YAML that overrides the default values of the chart. If the chart's schema rejects values, the error contains the
-// names of these values.
+// Chart renders the chart in the directory "dir", like the command helm template. The argument "release" is the name of
+// the Helm release. The argument "values" is YAML that overrides the default values of the chart. If the chart's schema
+// rejects values, the error contains the names of these values.
 func Chart(dir, release, namespace, values string) (Rendered, error) {
 	cluster := common.DefaultCapabilities.Copy()
 	cluster.KubeVersion = common.KubeVersion{Version: templateVersion}

@@ -12,16 +12,16 @@ import (
 	"path/filepath"
 )
 
-// definition is the location of a CustomResourceDefinition: a file in a Go module. The project that defines the kind
-// publishes this module.
+// definition is the location of a CustomResourceDefinition. The CustomResourceDefinition is a file in a Go module. The
+// project that defines the kind publishes this module.
 type definition struct{ module, version, file string }
 
-// definitions returns the locations of the CustomResourceDefinitions for all kinds that the manifests use and that are
-// not part of Kubernetes.
+// definitions returns the locations of the CustomResourceDefinitions that the manifests need. The manifests need a
+// CustomResourceDefinition for each kind that they use and that is not part of Kubernetes.
 func definitions() []definition {
 	const (
 		operator        = "github.com/prometheus-operator/prometheus-operator"
-		operatorVersion = "v0.91.0" // must be the version of the operator's types in go.mod
+		operatorVersion = "v0.91.0" // must equal the version of the operator's Go types in go.mod
 		openshift       = "github.com/openshift/api"
 		// The module openshift/api has no tagged versions.
 		openshiftVersion = "v0.0.0-20240830023148-b7d0481c9094"
@@ -34,8 +34,8 @@ func definitions() []definition {
 	}
 }
 
-// Definitions returns the CustomResourceDefinitions for all kinds that the manifests use and that are not part of
-// Kubernetes. Definitions downloads the modules that are missing from Go's module cache.
+// Definitions returns the CustomResourceDefinitions that the manifests need. If a module with such a definition is
+// missing from Go's module cache, Definitions downloads the module.
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}
@@ -47,7 +47,8 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir = os.TempDir() // outside the lab's module, because the lab's go.mod does not list the downloaded modules
+	// The command runs outside the lab's module, because the lab's go.mod does not list the downloaded modules.
+	cmd.Dir = os.TempDir()
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")
 	out, err := cmd.Output()
 	var failed *exec.ExitError

@@ -31,7 +31,7 @@ func Kustomize(dir string) (string, error) {
 // Composition describes the base with additional components, another image, and patches.
 type Composition struct {
 	Components []string // names of the components, in the order in which kustomize applies them
-	Image      string   // NAME:TAG or NAME@DIGEST; if empty, the manifests' own image is used
+	Image      string   // NAME:TAG or NAME@DIGEST; if empty, Compose does not change the image
 	Patches    []string // strategic merge patches, applied after the components
 }
 
@@ -95,7 +95,8 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		// Some documents contain no object: the text before the first separator, and the output of some templates.
+		// Skip documents without an object. The text before the first separator and the output of some templates
+		// contain no object.
 		if len(bytes.Trim(document, "-\n ")) > 0 {
 			documents = append(documents, document)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// componentValues returns, for each kustomize component, the chart values that have the same effect.
+// componentValues maps each kustomize component to the chart values that have the same effect.
 func componentValues() map[string]string {
 	return map[string]string{
 		"node-impersonation":    "nodeImpersonation: {enabled: true}",
@@ -53,8 +53,8 @@ type Variant struct {
 }
 
 // Variants renders the installations that the manifests support: the base, the base with each component, each overlay,
-// and the chart. Variants renders the chart with its default values, with the values for each component, and with the
-// values for all components that can be combined. Variants writes temporary files to the directory in the argument
+// and the chart. Variants renders the chart several times: with its default values, with the values for each component,
+// and with the values for all components that can be combined. Variants writes temporary files to the directory
 // "scratch".
 func Variants(manifests, scratch string) ([]Variant, error) {
 	components := slices.Sorted(maps.Keys(componentValues()))

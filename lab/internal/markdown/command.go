@@ -14,7 +14,7 @@ type Command struct {
 	Block      int    // number of the command's block in the file, counted from 0
 	Text       string // the statement, without comments and without the & at its end
 	Background bool   // true if the statement ends with &
-	NotRun     string // reason in the comment "not run" above the block; empty without this comment
+	NotRun     string // reason in the comment "not run" above the block; empty if there is no such comment
 	Calls      []Call // all calls of programs, in order; also calls in pipelines and substitutions
 }
 
@@ -22,8 +22,8 @@ type Command struct {
 // redirections. Expansions such as $HOME and $(date) stay as written.
 type Call []string
 
-// Commands returns the commands in the shell blocks of a document. The argument "file" is the name of the document,
-// which Commands adds to errors and results.
+// Commands returns the commands in the shell blocks of a document. The argument "file" is the name of the document.
+// Commands adds this name to errors and results.
 func Commands(file, text string) ([]Command, error) {
 	blocks, err := Blocks(text)
 	if err != nil {
@@ -57,7 +57,7 @@ func Commands(file, text string) ([]Command, error) {
 	return commands, nil
 }
 
-// source returns the shell source of a node in a script's syntax tree.
+// source returns the shell source of one node of the syntax tree.
 func source(node syntax.Node) (string, error) {
 	var text strings.Builder
 	if err := syntax.NewPrinter().Print(&text, node); err != nil {

@@ -1,5 +1,5 @@
 // Package markdown reads the shell commands in the repository's Markdown documents. The scenario "documentation" runs
-// the commands. The tests of the package scenario check the commands but do not run them.
+// these commands. The tests of the package "scenario" check these commands, but do not run them.
 package markdown
 
 import (
@@ -11,10 +11,10 @@ import (
 
 // Block is a fenced code block.
 type Block struct {
-	Language string // the first word after the fence; Languages returns the possible values
+	Language string // the word after the opening fence, for example "sh"; Languages returns the possible values
 	Line     int    // line number of the first line of Text, counted from 1
 	Text     string // content of the block, without the fence's indentation
-	NotRun   string // reason in the comment "not run" above the fence; empty without this comment
+	NotRun   string // REASON in a comment "<!-- not run: REASON -->" above the block; empty without this comment
 }
 
 // Languages returns the languages that a code block can have. The language "text" is for output and drawings.
@@ -28,8 +28,8 @@ var (
 )
 
 // Blocks returns the code blocks of a document, in the order of the document. Blocks returns an error if a block has no
-// closing fence, or if its language is unknown. Blocks also returns an error if a comment "not run" has no reason, or
-// if no block follows directly below the comment. Each error contains the line number.
+// closing fence, or if its language is unknown. A comment "<!-- not run: REASON -->" must have a reason, and a block
+// must follow directly below it. Otherwise, Blocks returns an error. Each error contains the line number.
 func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
@@ -73,9 +73,10 @@ func Blocks(text string) ([]Block, error) {
 	return blocks, nil
 }
 
-// shell returns the commands of a block as a shell script. The script has as many lines as the block. If the block's
-// language is not a shell language, ok is false. In a console block, a command follows the prompt "$ ". If a line of
-// the command ends with a backslash, the next line continues the command.
+// shell returns the commands of a block as a shell script. If the block's language is not a shell language, ok is
+// false. In a block with the language "console", a command follows the prompt "$ ". If a line of the command ends with
+// a backslash, the next line continues the command. Other lines become empty lines, so the script has as many lines as
+// the block.
 func (b Block) shell() (script string, ok bool) {
 	switch b.Language {
 	case "sh", "bash", "shell":
@@ -107,7 +108,7 @@ type Span struct {
 	Text string
 }
 
-// Spans returns the inline code of a document, without the code blocks.
+// Spans returns the inline code of a document. Code blocks are not inline code.
 func Spans(text string) ([]Span, error) {
 	blocks, err := Blocks(text)
 	if err != nil {

@@ -11,14 +11,16 @@ func Scenarios() []string {
 	return []string{"install", "first-light", "accuracy", "pulls", "lost-events", "restart", "blame"}
 }
 
-// The names of the figures on the page.
+// The names of the figures on the page. A figure is a value that the scenario "accuracy" or "blame" reports. In the
+// comments below, a phase is wrong by the difference between its reported duration and its true duration. For the first
+// two figures, the scenario "accuracy" makes exceptions, for example if tasks waited for a CPU.
 const (
-	FigureExact  = "within 50 ms"           // accuracy: phases within 50 ms of the truth
-	FigureError  = "within the error bound" // accuracy: phases whose error is at most the error bound plus 50 ms
-	FigureWorst  = "99th percentile"        // accuracy: 99 % of the phases differ from the truth by at most this time
+	FigureExact  = "within 50 ms"           // accuracy: phases that are wrong by at most 50 ms
+	FigureError  = "within the error bound" // accuracy: phases that are wrong by at most the error bound plus 50 ms
+	FigureWorst  = "99th percentile"        // accuracy: 99 % of the phases are wrong by at most this time
 	FigureMerged = "not separated"          // accuracy: phases that the agent reports only as parts of other phases
 	FigureRight  = "right"                  // blame: seconds with the right cause
-	FigureNone   = "unattributed"           // blame: share of the time without a cause
+	FigureNone   = "unattributed"           // blame: share of the judged time for which the agent reports no cause
 	FigureWrong  = "wrong"                  // blame: seconds with a wrong cause
 )
 
@@ -55,8 +57,8 @@ actual cause.
 |---|--:|--:|--:|
 `
 
-// Page returns the page about the results. The argument "stacks" contains the names of all stacks. The page names the
-// stacks without a result.
+// Page returns the text of the page docs/compatibility.md. The argument "stacks" contains the names of all stacks. The
+// page also lists the stacks that have no result.
 func Page(results []Result, stacks []string) string {
 	var page strings.Builder
 	page.WriteString(introduction)
@@ -93,7 +95,7 @@ func Page(results []Result, stacks []string) string {
 	return page.String()
 }
 
-// writeMissing names the stacks without a result.
+// writeMissing lists the stacks that have no result.
 func writeMissing(page *strings.Builder, results []Result, stacks []string) {
 	var missing []string
 	for _, name := range stacks {

@@ -1,5 +1,5 @@
-// Package matrix keeps the results of the scenarios on each stack and generates the page docs/compatibility.md from
-// these results.
+// Package matrix stores the results of the lab's scenarios on each stack. A stack is a combination of program versions
+// and settings. The package generates the page docs/compatibility.md from the results.
 package matrix
 
 import (
@@ -25,14 +25,14 @@ type Result struct {
 	Outcomes   []Outcome `json:"outcomes"`
 }
 
-// Outcome is the outcome of one scenario.
+// Outcome describes how one scenario ended.
 type Outcome struct {
 	Scenario string            `json:"scenario"`
 	Problem  string            `json:"problem,omitempty"` // first line of the error; empty if the scenario passed
-	Figures  map[string]string `json:"figures,omitempty"` // values from the scenario, by name
+	Figures  map[string]string `json:"figures,omitempty"` // values for the page; a key is, for example, FigureExact
 }
 
-// Write writes the result to the file of its stack in a directory.
+// Write writes the result to a file in the given directory. The file's name is the stack's name plus ".json".
 func (r Result) Write(dir string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -44,7 +44,7 @@ func (r Result) Write(dir string) error {
 	return nil
 }
 
-// Read reads all results in a directory, in the order of the stacks' names.
+// Read reads all results in a directory, and sorts the results by the names of the stacks.
 func Read(dir string) ([]Result, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {

@@ -24,26 +24,26 @@ const (
 	text   kind = "text"
 )
 
-// query is one PromQL expression. The name is the legend in a graph, or the title of the column in a table. Only the
-// columns of tables use the unit.
+// query is one PromQL expression. The name is the legend in a graph, or the title of the column in a table. In a table,
+// the unit is the unit of the column. Other panels ignore the unit of a query.
 type query struct{ expr, name, unit string }
 
 // panel describes one panel of the dashboard.
 type panel struct {
 	kind    kind
 	title   string
-	unit    string // name of the unit in Grafana; in a table, each query has its own unit instead
-	width   int    // width in Grafana's columns; a row has 24 columns
+	unit    string // Grafana's name of the unit; a table ignores it, because each query has its own unit
+	width   int    // width in columns of Grafana's grid; the grid has 24 columns
 	about   string
 	queries []query
-	link    string // a click selects the value of this label; empty if a click selects nothing
+	link    string // a click selects this label's value in the dashboard; empty if the panel has no links
 }
 
 // section is a row of the dashboard.
 type section struct {
 	title  string
 	panels []panel
-	// collapsed is true if Grafana runs the queries of the row only after a click on the row.
+	// If collapsed is true, Grafana hides the panels and does not run the queries until a click opens the row.
 	collapsed bool
 }
 
@@ -102,7 +102,8 @@ func Dashboard() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// panelObjects returns the panels of a row and their total height. The argument y is the position of the first panel.
+// panelObjects returns the panels of a row and their total height. The argument y is the vertical position of the first
+// panel in Grafana's grid.
 func (s section) panelObjects(y int) (panels []object, height int) {
 	x, top, line := 0, y, 0
 	for _, p := range s.panels {
@@ -119,9 +120,10 @@ func (s section) panelObjects(y int) (panels []object, height int) {
 	return panels, y + line - top
 }
 
-// inCluster adds a selector for the dashboard variable "cluster" to the expressions of all sections. If the variable is
-// "All", the selector also matches targets without the label "cluster". inCluster does not change selectors of recorded
-// constants such as podlapse:phase_stuck:seconds, because these constants do not have the label "cluster".
+// inCluster adds the matcher cluster=~"$cluster" to the selectors in the expressions of all sections. If the dashboard
+// variable "cluster" is "All", the matcher also matches series without the label "cluster". inCluster does not change
+// the selectors of metrics such as podlapse:phase_stuck:seconds. These metrics are constants from recording rules, and
+// they do not have the label "cluster".
 func inCluster(all []section) ([]section, error) {
 	var clustered []section
 	for _, s := range all {
@@ -150,9 +152,9 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
-// RowQueries returns the expressions of the panels in a row of the dashboard, with the titles of the panels as keys.
-// RowQueries replaces each dashboard variable with its initial value. The initial values select all clusters, nodes,
-// registries and namespaces.
+// RowQueries returns the PromQL expressions in one row of the dashboard. The keys of the map are the titles of the
+// panels. In the expressions, RowQueries replaces each dashboard variable with its initial value. The initial values
+// select all clusters, nodes, registries and namespaces.
 func RowQueries(row string) (map[string][]string, error) {
 	clustered, err := inCluster(sections)
 	if err != nil {
@@ -173,8 +175,9 @@ func RowQueries(row string) (map[string][]string, error) {
 	return queries, nil
 }
 
-// The PromQL parser does not accept Grafana's variables $top and $__range, which stand for a number and a duration.
-// While the parser reads an expression, placeholders replace Grafana's variables.
+// These constants are placeholders for the variables $top and $__range of Grafana. $top stands for a number, and
+// $__range stands for a duration. The PromQL parser does not accept the variables, so it reads the placeholders
+// instead.
 const (
 	topPlace   = "98765" // must be below a million, because PromQL prints larger numbers in scientific notation
 	rangePlace = "20m34s567ms"
@@ -290,7 +293,8 @@ func (p panel) columns() (transformations []object, options object) {
 		}
 }
 
-// columnUnits returns the field overrides that set the unit of each column of a table.
+// columnUnits returns Grafana's field overrides for a table. The overrides set the unit and the number of decimal
+// places of each column.
 func (p panel) columnUnits() []object {
 	units := []object{}
 	for _, q := range p.queries {

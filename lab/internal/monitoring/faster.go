@@ -10,9 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Faster divides all durations in a rule file by the given number and returns the new file. The durations are the
-// ranges, offsets and intervals, the alerts' "for" durations, and the numbers in comparisons such as time() - x > 600.
-// Names and all other thresholds stay unchanged. The new file has no comments inside expressions.
+// Faster divides all durations in a rule file by the given number and returns the new file. Faster changes ranges,
+// offsets, intervals and the alerts' "for" durations. Faster also changes the numbers in comparisons with time(), such
+// as time() - x > 600. Names and all other thresholds stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {

@@ -1,14 +1,14 @@
 package monitoring
 
-// worst returns an expression that selects the lines with the highest values in the dashboard's time range. Without
-// this selection, the graph of a fleet with 400 nodes would have 400 lines. The argument "by" contains the labels that
-// identify a line.
+// worst returns an expression that limits a graph to the series with the highest values in the dashboard's time range.
+// Without this limit, the graph of a fleet with 400 nodes would have 400 lines. The argument "by" contains the labels
+// that identify a series.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf returns the expression of a table column, limited to the rows that the expression "selected" returns. The
-// argument "by" contains the labels that identify a row.
+// rowsOf returns an expression for a table column. The column contains only the rows that the expression "selected"
+// returns. The argument "by" contains the labels that identify a row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }
@@ -18,8 +18,8 @@ const (
 	ofTheWorst     = " The panel shows only the highest values. " +
 		"The variable \"lines per panel\" sets the number of lines."
 
-	// slowNodes selects the nodes with the highest node factors. If no node has a node factor, slowNodes selects the
-	// nodes with the slowest start-ups.
+	// slowNodes selects the nodes with the highest node factors, and also the nodes with the slowest start-ups. The
+	// node factor is a node's time for the same work relative to the other nodes.
 	slowNodes = `topk($top, node:podlapse_node_factor:ratio1h) or on (cluster, node) ` +
 		`topk($top, node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`
 	slowWorkloads = `topk($top, max by (cluster, namespace, workload_kind, workload) ` +

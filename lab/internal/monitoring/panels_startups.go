@@ -1,6 +1,6 @@
 package monitoring
 
-// Titles of the rows that need an optional flag of the agents. If no agent sets the flag for a row, the row is empty.
+// The titles of two rows that need optional flags of the agent. If no agent has the flag for a row, the row is empty.
 const (
 	NodeStartUpRow = "Node start-up"
 	WorkloadsRow   = "Workloads in $namespace, totals"
@@ -13,7 +13,7 @@ const (
 	slowStartUps = `topk($top, max by (cluster, node) (podlapse_node_startup_seconds{node=~"$node"}))`
 
 	workloadStartUps = `namespace_workload:podlapse_workload_startups:increase1h{namespace=~"$namespace"}`
-	// The metric has no series for a workload without failures, so the expression returns 0 for this workload.
+	// A workload without failures has no series of this metric. For such a workload, the expression returns 0.
 	workloadFailures = `(namespace_workload:podlapse_workload_startup_failures:increase1h{namespace=~"$namespace"}` +
 		` or 0 * ` + workloadStartUps + `)`
 	workloadSeconds = `namespace_workload_cause:podlapse_workload_startup_seconds:increase1h` +

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the user of "lab
-// up" does not set a program, the lab reads the path from this file.
+// agentFile returns the path of a file. The file contains the path of the agent's program. If the user of "lab up" does
+// not set a program, the lab uses the program from this file.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
 // Agent returns the path of the agent's program. If no program was ever set, Agent returns an empty string.
@@ -25,14 +25,14 @@ func (n Node) Agent() string {
 	return string(data)
 }
 
-// AgentChange contains the settings of an agent that differ from the usual settings.
+// AgentChange contains changes to the usual settings of an agent.
 type AgentChange struct {
-	Flags       []string // if a flag is repeated, the last value takes effect
-	Environment []string // NAME=VALUE
+	Flags       []string // added after the usual flags; if a flag is repeated, the last value takes effect
+	Environment []string // additional variables, as NAME=VALUE
 }
 
-// agent returns the component for an agent that runs as a process. The agent has the permissions and settings of the
-// manifests, and prints all kinds of records.
+// agent returns the component for an agent that runs as a process. This agent has the same permissions and settings as
+// an agent from the manifests. It also prints the records of all formats.
 func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
@@ -50,7 +50,8 @@ func (n Node) agent(program string, change AgentChange) component {
 	}
 }
 
-// startAgent starts the agent as a process. If no program was set, startAgent does nothing.
+// startAgent starts the agent as a process. If no program was set, or if the program does not exist, startAgent does
+// nothing.
 func (n Node) startAgent(ctx context.Context) error {
 	program := n.Agent()
 	if _, err := os.Stat(program); program == "" || err != nil {
@@ -60,7 +61,8 @@ func (n Node) startAgent(ctx context.Context) error {
 }
 
 // RestartAgentWith restarts the agent's process with changed settings and waits until the agent is ready. If the agent
-// already has these settings, RestartAgentWith does not restart the agent. Restore and Up revert the change.
+// already has these settings, RestartAgentWith does not restart the agent. The methods Restore and Up revert the
+// change.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -97,8 +99,8 @@ func (n Node) AwaitAgent(ctx context.Context) error {
 	return n.awaitReady(ctx, n.agent(n.Agent(), AgentChange{}))
 }
 
-// CheckAgent returns the absolute path of the agent's program. If the path does not belong to an executable file,
-// CheckAgent returns an error with the remedy.
+// CheckAgent returns the absolute path of the agent's program. If the path is not the path of an executable file,
+// CheckAgent returns an error that suggests a solution.
 func CheckAgent(program string) (string, error) {
 	path, err := filepath.Abs(program)
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Form is the way in which the agent runs on the node.
+// Form states how the agent runs on the node: as a process or as a DaemonSet.
 type Form string
 
-// The possible forms. AsItWas selects the form in which the agent ran last, or AsProcess if the agent never ran.
+// The possible forms. AsItWas selects the form in which the agent ran last. If the agent never ran, AsItWas selects
+// AsProcess.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"
@@ -76,8 +77,8 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// changeForm stores the agent's new form, and then calls the function "change", which starts the agent in this form. If
-// the change is interrupted, a later command can complete the change.
+// changeForm stores the agent's new form. Then changeForm calls the function "change", which starts the agent in this
+// form. If the change is interrupted, a later command can complete the change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
 		return fmt.Errorf("store whether the agent runs as a process or as a DaemonSet: %w", err)

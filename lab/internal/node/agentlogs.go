@@ -61,7 +61,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes the kept logs whose originals no longer exist.
+// ForgetAgentLogs removes each hard link that KeepAgentLogs created for a log file that no longer exists.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {
@@ -81,8 +81,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the path of the kept log that changed last, which is the log of the newest agent. Without kept
-// logs, latestKeptLog returns an empty string.
+// latestKeptLog returns the path of the newest agent's log. The path is the hard link of KeepAgentLogs whose log
+// changed last. If there is no hard link, latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid
 	var at time.Time
@@ -94,8 +94,8 @@ func (n Node) latestKeptLog() (latest string) {
 	return latest
 }
 
-// AgentLogEnd returns the last lines of the agent's log. If the agent runs in a container, AgentLogEnd omits the
-// agent's records, which are in the same log.
+// AgentLogEnd returns the last lines of the agent's log. If the agent runs in a container, its log also contains its
+// records. AgentLogEnd omits these records.
 func (n Node) AgentLogEnd(lines int) string {
 	if n.Form() != Deployed {
 		return process.Tail(n.AgentLog(), lines)

@@ -12,11 +12,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects returns the path of the file that contains all objects of the agent that might exist in the cluster.
+// agentObjects returns the path of a file with manifests. The file contains all objects of the agent that might exist
+// in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies the rendered objects. Then applyAgent deletes the objects of the previous call that are no longer
-// rendered, for example the role of a removed component.
+// applyAgent applies the rendered objects. Then applyAgent deletes the objects that only the previous call rendered,
+// for example the role of a component that is no longer used.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -26,8 +27,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// The file contains the objects of the previous call and of this call, so that a later call can complete the change
-	// if this call is interrupted.
+	// The file contains the objects of the previous call and of this call. If this call is interrupted, a later call
+	// can therefore complete the change.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// StopAPIServer stops the API server suddenly, as in a crash. StartAPIServer or the next Up starts the API server
-// again.
+// StopAPIServer stops the API server almost as suddenly as a crash. The API server gets only one second to exit.
+// StartAPIServer or the next Up starts the API server again.
 func (n Node) StopAPIServer() error { return n.stopComponents(time.Second, apiServerName) }
 
 // StartAPIServer starts the API server again and waits until the API server responds to requests.

@@ -15,9 +15,10 @@ import (
 
 const nodeObject = "/api/v1/nodes/" + layout.NodeName
 
-// SwitchOff stops the kubelet and containerd, and removes the network's configuration and the Node object. When the
-// kubelet starts again, it creates a new Node object. LaunchContainerd and StartKubelet start the components again, and
-// RestoreNetwork restores the network's configuration. Restore or the next Up starts all parts of the node.
+// SwitchOff stops the kubelet and containerd. SwitchOff also removes the CNI configuration and the Node object.
+// LaunchContainerd starts containerd again, and RestoreNetwork restores the CNI configuration. StartKubelet starts the
+// kubelet again, and the kubelet creates a new Node object. Alternatively, Restore or the next Up starts all parts of
+// the node.
 func (n Node) SwitchOff(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -31,12 +32,12 @@ func (n Node) SwitchOff(ctx context.Context) error {
 	return client.Delete(ctx, nodeObject)
 }
 
-// LaunchContainerd starts containerd, but does not wait until containerd is ready. Without the network's configuration,
+// LaunchContainerd starts containerd, but does not wait until containerd is ready. Without the CNI configuration,
 // containerd never becomes ready.
 func (n Node) LaunchContainerd() error { return n.ensureRunning(n.containerd()) }
 
-// StartKubelet starts the kubelet with additional taints for the new Node object and waits until the kubelet serves
-// requests. StartKubelet does not wait until the node is ready.
+// StartKubelet starts the kubelet and waits until the kubelet serves requests. When the kubelet creates the Node
+// object, it adds the given taints. StartKubelet does not wait until the node is ready.
 func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 	if err := n.writeKubeletConfig(map[string]any{"registerWithTaints": taints}); err != nil {
 		return err
@@ -47,9 +48,9 @@ func (n Node) StartKubelet(ctx context.Context, taints ...corev1.Taint) error {
 	return n.awaitReady(ctx, n.kubelet())
 }
 
-// BootFiles creates a directory and returns its path. An agent can use the directory as the proc file system of a
-// machine with the given boot time. The kernel's boot time cannot change while the machine runs. The directory contains
-// the machine's real boot ID, because the kubelet also reads the real boot ID.
+// BootFiles creates a directory and returns its path. An agent can use this directory instead of /proc. The files in
+// the directory contain the given boot time, because the kernel's boot time cannot change while the machine runs. The
+// boot ID in the directory is the machine's real boot ID, because the kubelet also reads the real boot ID.
 func (n Node) BootFiles(booted time.Time) (string, error) {
 	const bootID = "sys/kernel/random/boot_id"
 	id, err := os.ReadFile("/proc/" + bootID)

@@ -24,7 +24,7 @@ const (
 const AgentName = "podlapse-agent"
 
 // writeCertificates creates the node's certificate authority, all certificates, and the kubeconfigs. Kubernetes binds
-// its built-in roles to the user names and groups in these certificates.
+// built-in roles to some user names and groups in these certificates, for example to system:kube-scheduler.
 func (n Node) writeCertificates() error {
 	authority, err := pki.NewAuthority(n.certificates())
 	if err != nil {

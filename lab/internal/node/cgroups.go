@@ -9,12 +9,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/runc"
 )
 
-// On a stack with cgroup v2, three processes have their own mount namespaces: containerd, the kubelet and the agent's
-// process. In the mount namespaces of the three processes, cgroup v2 replaces the machine's cgroups in /sys/fs/cgroup.
-// The machine's own mounts stay unchanged.
+// On a stack with cgroup v2, containerd, the kubelet and the agent's process each run in a separate mount namespace. In
+// these mount namespaces, /sys/fs/cgroup contains cgroup v2 instead of the machine's cgroups. The machine's own mounts
+// stay unchanged.
 
-// cgroups returns the directory on which mountCgroups mounts cgroup v2. Down also uses this directory to remove
-// cgroups, because the machine itself might not mount cgroup v2.
+// cgroups returns the directory on which mountCgroups mounts cgroup v2. The mount can be the only mount of cgroup v2 on
+// the machine, so Down uses it to remove cgroups.
 func (n Node) cgroups() string { return filepath.Join(n.Run, "cgroup") }
 
 // mountCgroups prepares the mounts for mountNamespaceEntry. On a stack that uses the machine's cgroups, mountCgroups
@@ -23,9 +23,9 @@ func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
 	}
-	// A mount in the state directory or in the run directory appears in the mount namespaces of the machine,
-	// containerd, the kubelet and the agent's process. Therefore, containerd sees the volumes that the kubelet mounts,
-	// and a restarted containerd sees the mounts of running containers.
+	// Mounts in the state directory and in the run directory are shared. They appear in the mount namespaces of the
+	// machine, containerd, the kubelet and the agent's process. Therefore, containerd sees the volumes that the kubelet
+	// mounts. A restarted containerd also sees the mounts of running containers.
 	for _, dir := range []string{n.State, n.Run} {
 		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount %s on itself: %w", dir, err)
@@ -44,8 +44,8 @@ func (n Node) mountCgroups() error {
 }
 
 // mountNamespaceEntry returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
-// stack that uses the machine's cgroups, mountNamespaceEntry returns nil. The lab does not set the field Unshareflags
-// of syscall.SysProcAttr, because with this field, Go makes all mounts private.
+// stack that uses the machine's cgroups, mountNamespaceEntry returns nil. The lab does not use the field Unshareflags
+// of syscall.SysProcAttr. If this field requests a new mount namespace, Go makes all mounts private.
 func (n Node) mountNamespaceEntry() func() error {
 	if !n.Stack.CgroupV2 {
 		return nil
@@ -67,8 +67,9 @@ func (n Node) mountNamespaceEntry() func() error {
 	}
 }
 
-// runcPath returns the path of the program that containerd runs as runc. If a machine also uses cgroup v1, the
-// controllers for memory and CPU belong to cgroup v1, and cgroup v2 lacks these controllers.
+// runcPath returns the path of the program that containerd runs as runc. On a stack with cgroup v2, this program is
+// runc-without-limits. If the machine also uses cgroup v1, the controllers for memory and CPU belong to cgroup v1. Then
+// cgroup v2 lacks these controllers.
 func (n Node) runcPath() string {
 	if n.Stack.CgroupV2 {
 		return filepath.Join(n.Programs.Payload, runc.ProgramName)

@@ -35,7 +35,7 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// ensureRunning makes a component run with its current spec. If the process already runs with the current spec,
+// ensureRunning makes sure that the component runs with the given spec. If the process already runs with this spec,
 // ensureRunning keeps the process. If the process runs with another spec, ensureRunning replaces the process.
 func (n Node) ensureRunning(c component) error {
 	fingerprint, err := c.Fingerprint()
@@ -70,8 +70,9 @@ func (n Node) ensureRunning(c component) error {
 }
 
 // killLeftovers kills processes that the lab started for the component but did not record. The lab records a process
-// only after the start, so an interrupted lab can leave a process without a record. killLeftovers does not kill child
-// processes of the component, such as containerd's shims, because they run another program.
+// only after the start, so an interrupted lab can leave a process without a record. killLeftovers kills only processes
+// that run the component's own program. Child processes with another program, such as containerd's shims, continue to
+// run.
 func (n Node) killLeftovers(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

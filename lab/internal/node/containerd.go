@@ -23,7 +23,7 @@ func (n Node) containerd() component {
 	return component{
 		Spec: process.Spec{Name: containerdName, Path: n.Programs.RuntimeTool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
-			// With this search path, containerd does not find an older shim or runc of the system.
+			// containerd searches this directory first, so it does not use an older shim or runc of the machine.
 			Search: n.Programs.Runtime, Enter: n.mountNamespaceEntry()},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()
@@ -41,8 +41,8 @@ func (n Node) containerd() component {
 // another registry.
 const OtherRegistry = "other.registry.invalid"
 
-// writeContainerdConfig writes containerd's configuration, one hosts.toml file for each name of the lab's registry, and
-// the network's configuration. Sandboxes use the given pause image.
+// writeContainerdConfig writes containerd's configuration and the CNI configuration. For each name of the lab's
+// registry, writeContainerdConfig also writes a file hosts.toml. Pod sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	guard := n.RegistryGuard()
 	server := guard.URL(layout.Address(layout.RegistryPort))
@@ -65,7 +65,7 @@ func (n Node) writeContainerdConfig(pauseImage string) error {
 	return writeFile(n.In("containerd.toml"), n.containerdConfig(pauseImage))
 }
 
-// networkPlugins returns the directory with links to the network plugins.
+// networkPlugins returns the directory with links to the CNI plugins.
 func (n Node) networkPlugins() string { return n.In("cni", "bin") }
 
 func (n Node) linkNetworkPlugins() error {
@@ -88,7 +88,7 @@ func (n Node) linkNetworkPlugins() error {
 	return nil
 }
 
-// networkConfig returns the path of the file with the network configuration for the runtime.
+// networkConfig returns the path of the CNI configuration file.
 func (n Node) networkConfig() string { return n.In("cni", "net.d", "10-podlapse-lab.conflist") }
 
 func (n Node) writeNetworkConfig() error {
@@ -134,9 +134,9 @@ func (n Node) containerdConfig(pauseImage string) string {
 	return replace.Replace(template)
 }
 
-// snapshotterName returns the name of containerd's snapshotter. The snapshotter is usually "overlayfs". If the state
-// directory is on an overlay, for example in a container without a volume, the snapshotter is "native". The kernel does
-// not support an overlay on an overlay.
+// snapshotterName returns the name of containerd's snapshotter. On a stack with the stargz snapshotter, the name is
+// "stargz". On other stacks, the name is usually "overlayfs". If the state directory is on an overlay, for example in a
+// container without a volume, the name is "native". The kernel does not support an overlay on an overlay.
 func (n Node) snapshotterName() string {
 	if n.Stack.Containerd.Stargz {
 		return "stargz"
@@ -149,9 +149,9 @@ func (n Node) snapshotterName() string {
 	return "overlayfs"
 }
 
-// ContentStoredAt returns the time when containerd stored the content with the given digest. After containerd has
-// verified the content and has written it to disk, it makes the content's file read-only and does not change the file
-// again. If containerd does not have the content, the result is the zero time.
+// ContentStoredAt returns the time when containerd stored the content with the given digest. This is the time of the
+// last change of the content's file. The last change makes the file read-only, after containerd has verified the
+// content and has written it to disk. If containerd does not have the content, the result is the zero time.
 func (n Node) ContentStoredAt(digest string) (time.Time, error) {
 	algorithm, hash, _ := strings.Cut(digest, ":")
 	var file syscall.Stat_t

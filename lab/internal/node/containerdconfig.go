@@ -1,9 +1,10 @@
 package node
 
-// The templates of containerd's configuration. containerdConfig replaces each name between "@" characters with a value.
+// The constants in this file are templates for containerd's configuration. The method containerdConfig replaces each
+// placeholder, such as @root@, with a value.
 
 // containerd2Config is the template for containerd 2. Before version 2.3, containerd logs a warning and ignores the
-// setting socket_dir, so the shims create their sockets in /run/containerd/s.
+// setting socket_dir. With these versions, the shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
 state = "@state@"
@@ -62,8 +63,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `
 
 // stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. Each scenario
-// removes its images from the registry when it ends. If containerd restarts after a scenario has removed its images,
-// stargz cannot mount the remaining snapshots of these images.
+// removes its images from the registry when it ends. If containerd restarts later, stargz cannot mount the remaining
+// snapshots of these images. The setting allow_invalid_mounts_on_restart makes stargz accept such snapshots.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"
@@ -73,7 +74,7 @@ const stargzConfig = `
 
 // containerd1Config is the template for containerd 1. The settings have the same effects as in containerd2Config.
 // containerd 1 does not know the setting socket_dir, so the shims create their sockets in /run/containerd/s. The lab
-// reads the exits of containers from the log, and containerd 1.6 logs these exits only at the level "debug".
+// reads from containerd's log when containers exit. containerd 1.6 logs these exits only at the level "debug".
 const containerd1Config = `version = 2
 root = "@root@"
 state = "@state@"

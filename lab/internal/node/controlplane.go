@@ -16,8 +16,8 @@ import (
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
-	// No server listens at dnsServiceAddress. Without an address, the kubelet would create Events about the missing
-	// DNS.
+	// No DNS server listens at this address. Without an address in its configuration, the kubelet would create Events
+	// about the missing DNS.
 	dnsServiceAddress = "127.1.0.10"
 )
 
@@ -37,7 +37,7 @@ func (n Node) etcd() component {
 			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca,
 			"--peer-client-cert-auth",
-			// The data of etcd does not have to survive a power failure, and waiting for slow disks would affect the
+			// The data of etcd does not have to survive a power failure. Waiting for slow disks would affect the
 			// measurements.
 			"--unsafe-no-fsync", "--log-level=warn",
 		}, Inputs: []string{crt}},
@@ -58,15 +58,15 @@ func (n Node) apiServer(flags ...string) component {
 			"--tls-private-key-file=" + n.certificate(serving+".key"), "--client-ca-file=" + ca,
 			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
 			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
-			// The API server must not publish its loopback address as an endpoint, because this address is useless for
-			// other nodes.
+			// The API server must not publish its address as an endpoint. Its address is a loopback address, which is
+			// useless for other nodes.
 			"--endpoint-reconciler-type=none",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + n.certificate(tokenKey+".pub"),
 			"--service-account-signing-key-file=" + n.certificate(tokenKey+".key"),
-			// The lab has no front proxy. Without a client CA for a front proxy, the controller manager and the
+			// The lab has no front proxy, but sets a client CA for it. Without this CA, the controller manager and the
 			// scheduler log an error every few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
@@ -84,9 +84,9 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// DisableStreamingLists restarts the API server without streaming lists, as in older versions of Kubernetes. Without
-// streaming lists, clients send a list request before a watch request. EnableStreamingLists, Restore or the next Up
-// reverts the change.
+// DisableStreamingLists restarts the API server without the feature WatchList, as in older versions of Kubernetes.
+// Without this feature, clients send a list request before a watch request. EnableStreamingLists, Restore or the next
+// Up reverts the change.
 func (n Node) DisableStreamingLists(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
@@ -94,9 +94,9 @@ func (n Node) DisableStreamingLists(ctx context.Context) error {
 // EnableStreamingLists reverts DisableStreamingLists.
 func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough restarts the API server, so that the API server reaches pods only through the proxy on the given
-// Unix socket, like an API server outside the cluster's network. EnableStreamingLists, Restore or the next Up reverts
-// the change.
+// ReachPodsThrough restarts the API server with a proxy for its connections to pods. The API server then reaches pods
+// only through this proxy, like an API server outside the cluster's network. The argument "socket" is the path of the
+// proxy's Unix socket. EnableStreamingLists, Restore or the next Up reverts the change.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
@@ -123,8 +123,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Without a
-// restart, these clients of the API server would wait up to half a minute before they try to connect again.
+// Reconnect restarts the kubelet, the controller manager and the scheduler. Call Reconnect after an outage of the API
+// server. Without the restart, these clients would wait up to half a minute before they try to connect again.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stopComponents(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
@@ -147,7 +147,8 @@ func (n Node) controllerManager() component {
 			// The controller manager creates the service accounts of its controllers one after the other. At the
 			// default rate limit, the creation of all accounts takes five seconds.
 			"--kube-api-qps=200", "--kube-api-burst=400",
-			// The controller manager creates this directory. The default directory is outside the lab.
+			// The controller manager creates the directory that this flag specifies. The default directory is outside
+			// the lab.
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),
 		), Inputs: []string{kubeconfig}},
 		ports: []int{layout.ControllerPort},
@@ -178,7 +179,8 @@ func (n Node) controllerFlags(kubeconfig string, port int) []string {
 	}
 }
 
-// healthOf returns a health check. The check reads a path over TLS with a user's certificate.
+// healthOf returns a function that checks the health of a component. The function requests a path over HTTPS, with the
+// client certificate of the given user.
 func (n Node) healthOf(port int, user, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -43,10 +43,10 @@ const nodeLabel = "podlapse-lab/agent"
 // fieldManager is the field manager of all objects that the lab applies.
 const fieldManager = "podlapse-lab"
 
-// agentImageFile returns the path of the file with the image reference for the DaemonSet.
+// agentImageFile returns the path of a file that contains the reference of the DaemonSet's image.
 func (n Node) agentImageFile() string { return n.In("agent-image") }
 
-// AgentImage returns the agent's image reference in the lab's registry, or "" if no image was ever set.
+// AgentImage returns the reference of the agent's image in the lab's registry, or "" if no image was ever set.
 func (n Node) AgentImage() string {
 	data, err := os.ReadFile(n.agentImageFile())
 	if err != nil {
@@ -55,8 +55,8 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage reads the agent's image for this machine's platform from an OCI archive, and pushes the image to the
-// lab's registry. The script image.sh builds the archive.
+// pushAgentImage pushes the agent's image from an OCI archive to the lab's registry. It selects the image for the
+// platform of this machine. The script image.sh builds the archive.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -98,9 +98,9 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 	return nil, fmt.Errorf("the archive must contain an image for linux/%s", runtime.GOARCH)
 }
 
-// labPatch adapts the DaemonSet to the lab's node. In the lab, the paths of sockets and files differ from the paths in
-// the manifests. The agent listens only on the loopback address, so the probes use this address. The node runs no
-// kube-proxy, so the agent cannot reach the API server at the address of its Service.
+// labPatch adapts the DaemonSet to the lab's node. The agent listens only on the loopback address, so the probes use
+// this address. The node runs no kube-proxy, so the agent cannot use the ClusterIP of the API server's Service.
+// Instead, the agent connects to the API server directly.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -119,7 +119,7 @@ spec:
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
 `
 
-// socketPatch sets the path of the lab's runtime socket for the runtime proxy or, without a proxy, for the agent.
+// socketPatch tells the path of the runtime's socket to the runtime proxy or, without a proxy, to the agent.
 const socketPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -137,8 +137,8 @@ spec:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
 `
 
-// filesPatch makes the component "state-dir" store its files in the lab's directory. The agent also writes its
-// observations to this directory.
+// filesPatch changes the directory of the Kustomize component "state-dir". With the patch, the agent stores its state
+// in a directory of the lab. The agent also writes its observations to this directory.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -157,7 +157,7 @@ spec:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders the base, the component "host-network" and the given components for the lab's node.
+// agentManifests renders the agent's manifests for the lab's node, with the given Kustomize components and patches.
 func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -193,14 +193,14 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 // Manifests returns the path of the manifests directory, which is next to the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent runs the agent as a DaemonSet with a state directory and the given components of the manifests.
-// DeployAgent waits until the DaemonSet's new pod is ready. RestoreAgent or the next Up removes the components.
+// DeployAgent runs the agent as a DaemonSet with a state directory and the given Kustomize components. DeployAgent
+// waits until the DaemonSet's new pod is ready. RestoreAgent or the next Up removes the given components.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
 // DeployBase is like DeployAgent, but without a state directory. Without a state directory, the agent does not run as
-// root, and has access to only one path of the node: the runtime's socket.
+// root. The agent then has access to only one path of the node: the directory with the runtime's socket.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }

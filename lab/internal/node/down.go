@@ -41,16 +41,15 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// stopAndRemove stops all processes and then removes all remaining files, mounts and cgroups. If possible,
-// stopAndRemove stops the processes gracefully.
+// stopAndRemove stops all processes and then removes all remaining files, mounts and cgroups. The kubelet and most
+// other components have some seconds to stop gracefully.
 func (n Node) stopAndRemove(ctx context.Context) error {
-	// If stopAndRemove is interrupted after this step, the next command finds an interrupted lab and removes its
-	// state.
+	// Without this file, the lab counts as interrupted. If stopAndRemove does not finish, the next "lab up" or "lab
+	// down" removes the remaining state.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet must stop first, because a running kubelet would restart the containers that stopAndRemove stops
-	// later.
+	// The kubelet must stop first. A running kubelet would restart the containers that stopAndRemove stops later.
 	gently := n.stopComponents(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
@@ -58,8 +57,8 @@ func (n Node) stopAndRemove(ctx context.Context) error {
 	quickly := errors.Join(n.stopComponents(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stopComponents(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
-	// stopAndRemove removes the containers before the shims, because a running shim reaps killed processes
-	// immediately. Without the shim, a killed process remains as a zombie until the init process reaps it.
+	// The containers must be removed before the shims. A running shim reaps killed processes immediately. Without the
+	// shim, a killed process remains as a zombie until the init process reaps it.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
@@ -67,7 +66,8 @@ func (n Node) stopAndRemove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before.RestoreCgroups() // must run before Unmount, because the machine itself might not mount cgroup v2
+	// RestoreCgroups must run before Unmount. Unmount removes the lab's mount of cgroup v2, which can be the only one.
+	before.RestoreCgroups()
 	if err := footprint.Unmount(n.State, n.Run); err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (n Node) stopComponents(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods makes containerd remove the pods. Some parts of the pods' state are known only to containerd. If
-// containerd fails, the caller removes the remaining state by force.
+// removePods makes containerd remove the pods, because only containerd knows some parts of their state. If containerd
+// fails, the caller removes the remaining state by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)
 	if !ok || !record.Alive() {
@@ -124,8 +124,9 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills the processes whose environment contains the lab's mark, until no such process remains. A
-// process with the mark is a shim, or a process that an interrupted lab started but did not record.
+// endMarkedProcesses kills the processes whose environment contains the lab's mark. It looks for such processes again
+// until none remains. If new processes keep appearing, it returns an error. A process with the mark is a shim, or a
+// process that an interrupted lab started but did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

@@ -25,10 +25,11 @@ func (n Node) Extra(extra int) agent.Client {
 	return agent.Client{Server: "http://" + extraAddress(extra)}
 }
 
-// ExtraSocket returns the path of the runtime socket for the agents that StartExtraAgents starts.
+// ExtraSocket returns the path of the synthetic runtime's socket. The extra agents of a synthetic node connect to this
+// socket.
 func (n Node) ExtraSocket() string { return n.Run + "/extra.sock" }
 
-// ExtraRecords returns the path of the file with an extra agent's standard output.
+// ExtraRecords returns the path of the file that contains an extra agent's standard output.
 func (n Node) ExtraRecords(extra int) string {
 	return n.In(fmt.Sprintf("extra-%d-records.jsonl", extra+1))
 }
@@ -41,8 +42,8 @@ type ExtraAgent struct {
 	Env        []string // environment variables, NAME=VALUE
 }
 
-// StartExtraAgents starts several agents for a synthetic node and waits until all of these agents are ready. The
-// synthetic runtime of this node must listen on ExtraSocket.
+// StartExtraAgents starts several agents for a synthetic node, which the lab simulates. StartExtraAgents waits until
+// all of these agents are ready. The synthetic runtime of this node must listen on ExtraSocket.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
@@ -61,20 +62,20 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartExtraAgent starts the extra agent with the number "extra" for a synthetic node. StartExtraAgent waits until the
-// agent is ready. The other extra agents keep running.
+// StartExtraAgent starts one extra agent for a synthetic node and waits until the agent is ready. The argument "extra"
+// is the number of the agent. The other extra agents keep running.
 func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) error {
 	return n.startExtraAgent(ctx, ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(),
 		Flags: []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)
 }
 
-// StartExtraAgentsOnNode starts additional agents on the lab's own node: one agent for each argument. Each argument
-// contains the flags of an agent. StartExtraAgentsOnNode waits until all agents are ready.
+// StartExtraAgentsOnNode starts extra agents on the lab's own node and waits until all of them are ready. Each argument
+// contains the flags of one agent.
 func (n Node) StartExtraAgentsOnNode(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
 		agents[i] = ExtraAgent{Program: n.Agent(), Kubeconfig: n.AgentKubeconfig(), Flags: slices.Concat([]string{
-			// If a flag is repeated, the last value takes effect.
+			// The caller can override the following flags, because the last value of a repeated flag takes effect.
 			"--node-name=" + layout.NodeName, "--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"},
 			flags[i])}
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// FloorCommand is an internal command of the lab's program. The command follows a node's pods with a client-go
-// Reflector that only stores the pods.
+// FloorCommand is an internal command of the lab's program. The command watches a node's pods with a client-go
+// Reflector and only stores the pods. If the command gets the path of a runtime socket, it also queries the container
+// runtime.
 const FloorCommand = "follow-pods"
 
 const floorGrace = 5 * time.Second
@@ -21,14 +22,15 @@ const (
 	runtimeFloorName = "runtime-floor"
 )
 
-// StartFloor starts a program that only follows the pods of a node, and waits until the program has listed the pods.
+// StartFloor starts a program that watches the pods of a node and does nothing else. StartFloor waits until the program
+// has listed the pods.
 func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, floorName, nodeName, "")
 }
 
-// StartRuntimeFloor starts a program that follows the pods of a node and queries the container runtime. The program
-// sends only the queries that every agent must send to report the runtime's timestamps. StartRuntimeFloor waits until
-// the program has listed the pods.
+// StartRuntimeFloor starts a program that watches the pods of a node and queries the container runtime. To report the
+// runtime's timestamps, every agent must send the same queries. The program sends no other queries. StartRuntimeFloor
+// waits until the program has listed the pods.
 func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, runtimeFloorName, nodeName, n.ContainerdSocket())
 }

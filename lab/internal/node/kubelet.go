@@ -42,13 +42,13 @@ func (n Node) PullInParallel(ctx context.Context, most int) error {
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
 }
 
-// PullSerially restarts the kubelet so that it pulls one image at a time, also on a stack with parallel pulls.
-// RestorePulls, Restore or the next Up reverts the change.
+// PullSerially restarts the kubelet so that it pulls one image at a time. If the stack configures parallel pulls,
+// PullSerially overrides this setting. RestorePulls, Restore or the next Up reverts the change.
 func (n Node) PullSerially(ctx context.Context) error {
 	return n.restartKubelet(ctx, map[string]any{"serializeImagePulls": true, "maxParallelImagePulls": 1})
 }
 
-// RestorePulls gives the kubelet the stack's own settings for pulls.
+// RestorePulls reverts PullInParallel and PullSerially: the kubelet uses the stack's settings for image pulls again.
 func (n Node) RestorePulls(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
 // restartKubelet restarts the kubelet with additional settings. If the kubelet already runs with exactly these
@@ -83,9 +83,9 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// The kubelet must ask the API server whether a request is allowed. In the mode AlwaysAllow, the agent would
-		// have full access to the kubelet, because the kubelet trusts the certificate authority that signed the agent's
-		// certificate.
+		// The kubelet must ask the API server whether a request is allowed. The kubelet trusts the certificate
+		// authority that signed the agent's certificate. In the mode AlwaysAllow, the agent would therefore have full
+		// access to the kubelet.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 

@@ -13,7 +13,7 @@ import (
 // If the process ends for any reason, the kernel releases the lock.
 func (n Node) Hold(ctx context.Context) (release func(), err error) {
 	var file *os.File
-	const limit = 15 * time.Minute // another command that builds all programs can hold the lock for minutes
+	const limit = 15 * time.Minute // another command can hold the lock for minutes while it builds programs
 	err = n.Report.Wait(ctx, "the end of another lab command", limit, 100*time.Millisecond,
 		func(context.Context) error {
 			if file != nil {
@@ -26,8 +26,8 @@ func (n Node) Hold(ctx context.Context) (release func(), err error) {
 			if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 				return fmt.Errorf("another lab command holds the lock %s: %w", n.Lock(), err)
 			}
-			// After Down has removed the lock file, another command can create and lock a new file. A lock on the
-			// removed file is therefore useless.
+			// Down removes the lock file. Another command can then create a new lock file and lock it. Therefore, a
+			// lock on the removed file does not exclude other commands.
 			mine, err := file.Stat()
 			if err != nil {
 				return err

@@ -14,13 +14,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Monitoring configures a Prometheus in the way that docs/monitoring.md recommends. The label "node" of each target is
-// the name of the agent's node.
+// Monitoring contains the settings of a Prometheus server that is configured as docs/monitoring.md recommends. Each
+// target has the label "node" with the name of the agent's node.
 type Monitoring struct {
-	// Time between two scrapes and, for rule groups without their own interval, between two evaluations.
+	// Interval is the time between two scrapes. Rule groups without their own interval are evaluated at the same
+	// interval.
 	Interval time.Duration
 	Rules    []byte // content of a rule file
-	// If Extra is set, Prometheus also scrapes the first agent of StartExtraAgents, with this name as the agent's node.
+	// If Extra is set, Prometheus also scrapes the first extra agent. Extra is the name of this agent's node.
 	Extra    string
 	NoAgents bool // scrape nothing
 }
@@ -66,14 +67,15 @@ rule_files: [%[2]q]
 	return text.String()
 }
 
-// FindPrometheus returns nil if the programs that StartMonitoring needs are available. If a program is missing,
-// FindPrometheus returns an error with the remedy.
+// FindPrometheus finds the programs that StartMonitoring needs. If the programs are missing, FindPrometheus tries to
+// download them. If this is not possible, FindPrometheus returns an error.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err
 }
 
-// StartMonitoring starts a Prometheus without stored data and waits until this Prometheus has scraped every target.
+// StartMonitoring starts a Prometheus server with an empty storage directory. StartMonitoring waits until this server
+// has scraped every target.
 func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
 	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}
 	if err := n.StopPrometheus(); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// Node is the node of one lab on this machine. Up and Down hold the node's lock only until they return. A caller that
-// must exclude other lab commands after Up or Down returns must call Hold.
+// Node is the Kubernetes node of one lab on this machine. Up and Down hold the node's lock only until they return. If
+// the caller must exclude other lab commands after that, the caller must call Hold.
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for the command "lab down", which starts no programs
@@ -44,12 +44,12 @@ func (n Node) Kube() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.APIServerPort), n.certificates(), adminUser)
 }
 
-// Kubelet returns a client of the kubelet's own API, from which the lab reads metrics.
+// Kubelet returns a client of the kubelet's own API. The lab reads the kubelet's metrics from this API.
 func (n Node) Kubelet() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.KubeletPort), n.certificates(), adminUser)
 }
 
-// Registry returns a client for the registry's control address.
+// Registry returns a client that controls the lab's registry, for example the faults that the registry injects.
 func (n Node) Registry() registry.Client {
 	return registry.Client{Address: layout.Address(layout.ControlPort)}
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pauseRepository is the repository of the pause image on stacks with ColdPause. On a stack with ColdPause, the node
-// pulls the pause image when the first pod starts.
+// pauseRepository is the pause image's repository in the lab's registry. Only stacks with the setting ColdPause use
+// this repository. On these stacks, the node pulls the pause image when the first pod starts.
 const pauseRepository = "podlapse-lab/pause"
 
 // pauseLayer is the size of the layer that pushPauseImage adds to the base image. The layer is so large that the pull
 // takes a noticeable amount of time.
 const pauseLayer = 8 << 20 // bytes
 
-// pauseImage returns the reference of the image for sandboxes. The argument is the reference of the base image, which
-// the node has from the start.
+// pauseImage returns the reference of the image that containerd uses for pod sandboxes. The argument "base" is the
+// reference of the base image. On a stack without ColdPause, pauseImage returns "base", because the node pulls the base
+// image before it runs pods.
 func (n Node) pauseImage(base string) string {
 	if !n.Stack.ColdPause {
 		return base
@@ -47,9 +48,9 @@ func (n Node) pushPauseImage(ctx context.Context) error {
 	return image.Push(ctx, n.RegistryGuard(), n.pauseImage(""), pause)
 }
 
-// ForgetPauseImage removes the pause image from the node, so that the runtime must pull the pause image for the next
-// pod. On a stack whose node has the pause image from the start, ForgetPauseImage does nothing. containerd keeps the
-// unpacked layers of running sandboxes.
+// ForgetPauseImage removes the pause image from the node. The runtime must then pull the pause image for the next pod.
+// containerd keeps the unpacked layers that running sandboxes use. On a stack without ColdPause, ForgetPauseImage does
+// nothing.
 func (n Node) ForgetPauseImage(ctx context.Context) error {
 	if !n.Stack.ColdPause {
 		return nil
@@ -66,7 +67,7 @@ func (n Node) ForgetPauseImage(ctx context.Context) error {
 }
 
 // IsColdPause reports whether an image is the pause image of a stack with ColdPause. If containerd itself starts the
-// pull, the image's name contains only the repository and the host, without the port.
+// pull, the image's name has no port: it contains only the host and the repository.
 func (n Node) IsColdPause(image string) bool {
 	host, rest, _ := strings.Cut(image, "/")
 	return n.Stack.ColdPause && strings.HasPrefix(host, layout.Loopback) &&

@@ -17,7 +17,7 @@ import (
 // ScrapeInterval is the time between two scrapes of the agent.
 const ScrapeInterval = time.Second
 
-// scrapeConfig is the configuration with which Prometheus scrapes the agent. Prometheus keeps the labels that the agent
+// scrapeConfig is the Prometheus configuration for scrapes of the agent. Prometheus keeps the labels that the agent
 // sets.
 const scrapeConfig = `global:
   scrape_interval: %[1]s
@@ -88,7 +88,8 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
-// KillPrometheus sends SIGKILL to the Prometheus that StartMonitoring started, as the kernel does when memory runs out.
+// KillPrometheus sends SIGKILL to the Prometheus server that StartMonitoring started. The kernel does the same when
+// memory runs out.
 func (n Node) KillPrometheus() error { return n.stopComponents(0, prometheusName) }
 
 // LintMetrics runs promtool to check metrics in the Prometheus text format. LintMetrics returns promtool's output.

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// RegistryCommand is the internal command of the lab's program that serves the registry.
+// RegistryCommand is an internal command of the lab's program. The command runs the lab's registry.
 const RegistryCommand = "serve-registry"
 
 func (n Node) registryComponent() component {
@@ -29,8 +29,8 @@ func (n Node) registryComponent() component {
 	}
 }
 
-// installSelf copies the lab's program to a fixed path. The registry's process runs this copy, because "go run" removes
-// the original program when "go run" exits.
+// installSelf copies the lab's program to a fixed path. The registry's process runs this copy, because the original
+// program can disappear: "go run" removes its program when it exits.
 func (n Node) installSelf() error {
 	source, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -72,7 +72,7 @@ func (n Node) BaseImage() (string, error) {
 	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
 }
 
-// warmBaseImage pushes the base image and makes the node pull the image.
+// warmBaseImage pushes the base image to the registry. The node then pulls the image.
 func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {
@@ -84,7 +84,8 @@ func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	return n.Pull(ctx, reference)
 }
 
-// Pull makes the runtime pull an image directly, without the kubelet, if the image is not on the node.
+// Pull requests an image directly from the container runtime, without the kubelet. If the image is already on the node,
+// Pull does nothing.
 func (n Node) Pull(ctx context.Context, reference string) error {
 	login, err := n.RegistryGuard().Login()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // RegistryGuard returns the Guard that protects all registries on the node with TLS and a password. If the stack has no
-// private registry, RegistryGuard returns the zero Guard.
+// private registry, RegistryGuard returns an empty Guard. An empty Guard means plain HTTP without a password.
 func (n Node) RegistryGuard() registry.Guard {
 	if !n.Stack.PrivateRegistry {
 		return registry.Guard{}
@@ -18,12 +18,12 @@ func (n Node) RegistryGuard() registry.Guard {
 	return registry.Guard{Dir: n.In("registry-guard")}
 }
 
-// credentialConfig returns the path of the kubelet's configuration of the credential provider plugin.
+// credentialConfig returns the path of the file that tells the kubelet how to run the credential provider plugin.
 func (n Node) credentialConfig() string { return n.In("credential-providers.json") }
 
-// writeCredentialConfig writes the configuration of the credential provider plugin, if the stack has the plugin. The
-// kubelet runs the plugin for images under the two names of the lab's registry and under the registry names that
-// scenarios use.
+// writeCredentialConfig writes the file of credentialConfig. If the stack has no private registry,
+// writeCredentialConfig does nothing. The kubelet runs the plugin for all images from the lab's registry, which has two
+// names. The kubelet also runs the plugin for images with the registry names that scenarios use.
 func (n Node) writeCredentialConfig() error {
 	guard := n.RegistryGuard()
 	if !guard.IsSet() {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// FragileHandler is the name of a runtime handler whose program is missing until RepairFragile creates the program.
+// FragileHandler is the name of a runtime handler. The program of this handler is missing until RepairFragile creates
+// the program.
 const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
@@ -33,8 +34,8 @@ func (n Node) BreakFragile() error {
 	return nil
 }
 
-// UsePauseImage restarts containerd with another image for sandboxes. UseOwnPauseImage, Restore or the next Up reverts
-// the change.
+// UsePauseImage restarts containerd with another image for pod sandboxes. UseOwnPauseImage, Restore or the next Up
+// reverts the change.
 func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	if err := n.writeContainerdConfig(reference); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	return n.awaitReady(ctx, n.containerd())
 }
 
-// UseOwnPauseImage reverts UsePauseImage and writes the network's configuration again.
+// UseOwnPauseImage reverts UsePauseImage. It also writes the CNI configuration again.
 func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	base, err := n.BaseImage()
 	if err != nil {
@@ -54,7 +55,7 @@ func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	return n.UsePauseImage(ctx, n.pauseImage(base))
 }
 
-// StopContainerd stops containerd as an upgrade of containerd does. The pods continue to run. StartContainerd or the
+// StopContainerd stops containerd. As during an upgrade of containerd, the pods continue to run. StartContainerd or the
 // next Up starts containerd again.
 func (n Node) StopContainerd() error { return n.stopComponents(5*time.Second, containerdName) }
 
@@ -66,7 +67,7 @@ func (n Node) StartContainerd(ctx context.Context) error {
 	return n.awaitReady(ctx, n.containerd())
 }
 
-// RemoveNetwork removes the network's configuration, so that the runtime reports that its network is not ready.
+// RemoveNetwork removes the CNI configuration. The container runtime then reports that its network is not ready.
 // RestoreNetwork, Restore or the next Up writes the configuration again.
 func (n Node) RemoveNetwork() error {
 	if err := os.Remove(n.networkConfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +76,7 @@ func (n Node) RemoveNetwork() error {
 	return nil
 }
 
-// RestoreNetwork writes the network's configuration.
+// RestoreNetwork writes the CNI configuration.
 func (n Node) RestoreNetwork() error { return n.writeNetworkConfig() }
 
 // AwaitReady waits until the scheduler can schedule pods and new pods can start without a retry.

@@ -30,7 +30,7 @@ func (s statusLine) pid() string {
 	return strconv.Itoa(s.record.PID)
 }
 
-// expectedComponents returns the components that are expected to run. The result contains the agent only if the agent
+// expectedComponents returns the components that should be running. The result contains the agent only if the agent
 // runs as a process.
 func (n Node) expectedComponents() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
@@ -151,8 +151,8 @@ func (n Node) Addresses(out io.Writer) {
 
 // hasName reports whether the content of a hosts file assigns an address to a name. The kubelet listens only on
 // loopback, but does not accept a loopback address as the node's address. Therefore, the API server connects to the
-// kubelet by the node's name, and the hosts file must map this name to the loopback address. The lab does not change
-// the hosts file, because the file belongs to the machine.
+// kubelet by the node's name. The hosts file must map this name to the loopback address. The lab does not change the
+// hosts file, because the file belongs to the machine.
 func hasName(hosts, name string) bool {
 	for line := range strings.Lines(hosts) {
 		entry, _, _ := strings.Cut(line, "#")

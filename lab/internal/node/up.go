@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// readyFile returns the path of the file that proves that the start of the node was complete. The file contains the
-// machine's boot ID. If the file is missing, the state of the node is from an interrupted start. The lab does not
-// repair the state of an interrupted start: it removes this state.
+// readyFile returns the path of a file that the lab writes at the end of a complete start. The file contains the
+// machine's boot ID. If the file is missing or contains another boot ID, the lab does not repair the node. In this
+// case, Up removes the node's state and then starts a new node.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) stackFile() string { return n.In("stack") }
@@ -39,7 +39,7 @@ func (n Node) complete() bool {
 }
 
 // Up starts the node, or repairs a running node. When Up returns, pods can be created and the agent runs with its usual
-// settings. If neither this call nor an earlier call sets a program or an image for the agent, Up starts no agent.
+// settings. Up starts an agent only if this call or an earlier call sets a program or an image for the agent.
 func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.mountCgroups(); err != nil {
 		return err
 	}
-	// reset saves the state of the machine before the node starts, because the cleanup after an interrupted start needs
-	// this state.
+	// reset saves the state of the machine before the node starts. If the start is interrupted, the cleanup needs this
+	// saved state.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 }
 
 // Restore reverts a scenario's changes to the API server, containerd, the kubelet and the agent. Restore also stops the
-// processes that the scenario started. Without changes, Restore does nothing. If a scenario was killed, the next call
-// of the method Up reverts the scenario's changes.
+// processes that the scenario started. If the scenario changed nothing, Restore does nothing. A killed scenario does
+// not call Restore. In this case, the next call of Up reverts the scenario's changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.RestorePulls(ctx), n.RestoreAgent(ctx))

@@ -1,5 +1,5 @@
-// Package otlp reads the data that an OTLP receiver stored as lines of OTLP JSON. The package depends only on the
-// published OTLP format.
+// Package otlp reads files that an OTLP receiver wrote. Each line of such a file is OTLP JSON. The package depends only
+// on the published OTLP format.
 package otlp
 
 import (
@@ -35,8 +35,7 @@ type Event struct {
 	Attributes map[string]string
 }
 
-// Report contains the spans of one pod's start-up that arrived in one request. The spans have the same order as in the
-// request.
+// Report contains the spans of one pod from one request. The spans have the same order as in the request.
 type Report struct {
 	Namespace, Pod, UID string
 	Spans               []Span
@@ -75,8 +74,8 @@ func byPod(spans []Span) (reports []Report) {
 	return reports
 }
 
-// Count returns the latest count of a histogram whose data points have no attributes. If the file does not contain the
-// histogram, ok is false.
+// Count returns the count in the last data point that the file contains for a histogram. The data points must not have
+// attributes. If the file does not contain the histogram, ok is false.
 func Count(path, histogram string) (count uint64, ok bool, err error) {
 	err = eachLine(path, "resourceMetrics", func(line []byte) error {
 		var request metricsRequest
@@ -286,7 +285,7 @@ func instant(nanoseconds string) (time.Time, error) {
 	return time.Unix(0, n), err
 }
 
-// Kind returns the spans whose attribute podlapse.kind has the given value.
+// Kind returns the report's spans of one kind. The attribute podlapse.kind of a span contains the span's kind.
 func (r Report) Kind(kind string) (spans []Span) {
 	for _, s := range r.Spans {
 		if s.Attributes["podlapse.kind"] == kind {

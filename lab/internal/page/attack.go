@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// attacks maps the name of each kind of code injection to its JavaScript. If the browser runs the code, the code sets
-// window.attacked.
+// attacks contains JavaScript that tries to inject code into the page. Each key describes the kind of injection. If the
+// browser runs the injected code, the code sets window.attacked.
 var attacks = map[string]string{
 	"a script element": `const s = document.createElement('script'); s.textContent = 'window.attacked = 1';
 		document.body.append(s);`,
@@ -22,7 +22,8 @@ var attacks = map[string]string{
 }
 
 // Attack tries to run code that the page's Content-Security-Policy forbids. If the browser does not block the code,
-// Attack returns an error. The error messages of the browser prove that the browser checked the policy.
+// Attack returns an error. The browser's error messages must mention a Security Policy or Trusted Types, which proves
+// that the browser checked the policy. Otherwise, Attack also returns an error.
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()

@@ -1,5 +1,5 @@
-// Package page reads the agent's web page as a user does, from the screen and not from the API. The package depends on
-// the page's CSS classes, but not on the page's code.
+// Package page reads what the agent's web page shows to a user in a browser. Only the function Downloads also reads the
+// agent's API. The package depends on the page's CSS classes, but not on the page's code.
 package page
 
 import (
@@ -29,8 +29,8 @@ const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort
 // Rows returns the rows of the list, from top to bottom.
 func Rows(t *browser.Tab) ([]Row, error) { return browser.Eval[[]Row](t, rows) }
 
-// HasRow returns a JavaScript expression that reports whether the list has a row for a pod in the given state. An empty
-// state matches all states.
+// HasRow returns a JavaScript expression. The expression is true if the list has a row with the given pod name and the
+// given state. An empty state matches all states.
 func HasRow(name, state string) string {
 	return fmt.Sprintf("%s.some((row) => row.name === %s && (%s === '' || row.state === %[3]s))", rows, quoted(name),
 		quoted(state))
@@ -38,12 +38,12 @@ func HasRow(name, state string) string {
 
 // Bar is one phase in the page's waterfall.
 type Bar struct {
-	Name      string  `json:"name"` // name of the phase, and the names of the phases that are merged with this phase
+	Name      string  `json:"name"` // name of the phase; for merged phases, the names of all of them
 	Container string  `json:"container"`
 	Length    string  `json:"length"`
 	Error     string  `json:"error"`
 	Cause     string  `json:"cause"`
-	From      float64 `json:"from"` // start of the bar as a fraction of the axis
+	From      float64 `json:"from"` // start of the bar: 0 is the left end of the axis, 1 is the right end
 	To        float64 `json:"to"`
 }
 
@@ -60,14 +60,15 @@ const bars = `[...document.querySelectorAll('.wf-rows > .wf-phase')].map((row) =
 // Bars returns the phases in the waterfall, from top to bottom.
 func Bars(t *browser.Tab) ([]Bar, error) { return browser.Eval[[]Bar](t, bars) }
 
-// Live is a JavaScript expression that is true while the page receives the stream.
+// Live is a JavaScript expression that is true while the page receives live updates from the agent.
 const Live = `document.querySelector('#connection').classList.contains('live')`
 
-// Detail is a JavaScript expression for the text in the box that the page shows at the pointer or at the focused
-// element. If the page does not show this box, the text is empty.
+// Detail is a JavaScript expression for the text of the detail box. The page shows this box at the pointer or at the
+// focused element. If the page does not show this box, the text is empty.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
-// Help is a JavaScript expression for the visible texts of the changes that would make a start-up faster.
+// Help is a JavaScript expression for the visible texts in the section "What would help" of a pod. Each text describes
+// a change that would make the start-up faster.
 const Help = `[...document.querySelectorAll('.pod-view .section')].filter((section) => section.checkVisibility() &&
 	section.querySelector('h2')?.textContent === 'What would help').flatMap((section) =>
 	[...section.querySelectorAll('li > span')].map((span) => span.textContent))`
@@ -104,16 +105,16 @@ const workload = `(() => {
 // ReadWorkload returns the summary in the view of a workload. If the page shows no summary, all fields are empty.
 func ReadWorkload(t *browser.Tab) (Workload, error) { return browser.Eval[Workload](t, workload) }
 
-// Download is what the page and the API show about one download in progress.
+// Download contains data from the page and the API about one download in progress.
 type Download struct {
 	Pod  string  `json:"pod"`
-	Text string  `json:"text"` // text that the page shows for the download
-	Most float64 `json:"most"` // largest downloaded share of the image, in percent, that the API has reported
+	Text string  `json:"text"` // the page's text for the download
+	Most float64 `json:"most"` // highest progress of the download that the API has reported until now, in percent
 }
 
-// Downloads returns what the page and the API show about image downloads. Downloads considers only images whose
-// reference contains the given text. Downloads reads the page and the API repeatedly until the downloads have ended,
-// but at most 50 times, which takes at least 5 s.
+// Downloads returns data from the page and the API about image downloads. Downloads considers only images whose
+// reference contains the given text. Downloads reads the page and the API repeatedly until the downloads have ended.
+// After 50 reads, which take at least 5 s, Downloads stops in any case.
 func Downloads(t *browser.Tab, image string) ([]Download, error) {
 	return browser.Eval[[]Download](t, `(async () => {
 		const seen = [], most = new Map();

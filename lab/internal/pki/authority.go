@@ -54,8 +54,9 @@ func NewAuthority(dir string) (*Authority, error) {
 	return a, write(filepath.Join(dir, "ca.crt"), "CERTIFICATE", der)
 }
 
-// Issue writes NAME.crt and NAME.key. The certificate contains the user name, the groups and, for a server, the
-// addresses. Certificates with addresses are valid for clients and for servers, because an etcd peer has both roles.
+// Issue writes a certificate to NAME.crt and its private key to NAME.key. The certificate contains the user name, the
+// groups and the hosts. Every certificate is valid for clients. A certificate with hosts is also valid for servers,
+// because an etcd peer has both roles.
 func (a *Authority) Issue(name, user string, groups []string, hosts ...string) error {
 	template, err := template(user)
 	if err != nil {
@@ -88,8 +89,8 @@ func (a *Authority) Issue(name, user string, groups []string, hosts ...string) e
 	return writeKey(filepath.Join(a.dir, name+".key"), key)
 }
 
-// IssueKeyPair writes NAME.key and NAME.pub. The API server signs and verifies service account tokens with this key
-// pair.
+// IssueKeyPair writes a private key to NAME.key and its public key to NAME.pub. The API server signs and verifies
+// service account tokens with this key pair.
 func (a *Authority) IssueKeyPair(name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

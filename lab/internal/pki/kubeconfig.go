@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteKubeconfig writes a kubeconfig that contains the content of a certificate file and a key file, not the paths of
-// these files. A copy of the kubeconfig works in any directory. The format is JSON, which is valid YAML.
+// WriteKubeconfig writes a kubeconfig with an embedded client certificate and an embedded key. The kubeconfig contains
+// no file paths, so a copy works in any directory. The format is JSON, which is valid YAML.
 func WriteKubeconfig(path, server, certificates, name string) error {
 	certificate, err := os.ReadFile(filepath.Join(certificates, name+".crt"))
 	if err != nil {

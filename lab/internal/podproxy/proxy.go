@@ -1,6 +1,6 @@
-// Package podproxy responds like an API server that proxies requests to the agents of a cluster. The lab's API server
+// Package podproxy imitates an API server that proxies requests to the agents of a cluster. The lab's API server
 // proxies requests only to pods, so it cannot reach agents that run as processes. The agent's command "report" lists
-// the pods to find the agents, and then sends its requests through the proxy.
+// the pods to find the agents. The command then sends its requests through the proxy.
 package podproxy
 
 import (
@@ -20,8 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// agentPort is the container port in the agents' pods. The URLs of requests contain this port, but the proxy sends the
-// requests to Agent.Server.
+// agentPort is the container port in the pods that the proxy lists. Clients use this port in the URLs of their
+// requests. The proxy forwards the requests to Agent.Server, not to this port.
 const agentPort = 9717
 
 // Agent is an agent that runs as a process.

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Supported returns nil if this machine can run a node, and otherwise an error with the reason.
+// Supported returns nil if this machine can run a node. Otherwise, Supported returns an error with the reason.
 func Supported(system string, uid int) error {
 	if system != "linux" {
 		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)
@@ -28,8 +28,8 @@ func Supported(system string, uid int) error {
 // Here returns the result of Supported for this machine and this user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
-// requirement is a required Debian package. The field "why" is the reason for the package, and the function "present"
-// checks for a file or a program of the package.
+// requirement is a required Debian package. The field "why" contains the reason why the lab needs the package. The
+// function "present" checks whether a certain file or program of the package exists.
 type requirement struct {
 	pkg     string
 	why     string

@@ -14,8 +14,8 @@ import (
 
 // Prometheus returns the directory with the programs prometheus and promtool. If the cache does not contain the
 // programs, the function downloads Debian's package and unpacks it into the cache. The function does not install the
-// package, because an installation would add a user and start a server. On a machine without apt-get, the function uses
-// the programs in PATH instead of the package.
+// package, because an installation would add a user and start a server. If the machine lacks apt-get or dpkg-deb, the
+// function does not download the package. Instead, the function uses the programs in PATH.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")

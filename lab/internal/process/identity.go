@@ -1,9 +1,9 @@
 // Package process starts, records and stops the lab's background processes.
 //
-// The lab identifies a process by its PID and its start time in clock ticks, so that a new process with a reused PID
-// never receives a signal. Every process also has the environment variable PODLAPSE_LAB_PROCESS, which identifies its
-// lab. The lab uses this variable to find two kinds of processes that are not in its records: processes that an
-// interrupted lab started, and containerd's shims.
+// The lab identifies a process by its PID and its start time in clock ticks. If a new process reuses the PID, it has
+// another start time. Therefore, the lab never sends a signal to the new process. Every process also has the
+// environment variable PODLAPSE_LAB_PROCESS, which identifies its lab. The lab uses this variable to find processes
+// that are not in its records. These processes are containerd's shims and processes that an interrupted lab started.
 package process
 
 import (
@@ -24,11 +24,11 @@ type Identity struct {
 type stat struct {
 	state byte // state of the process, such as R, S, D or Z
 	start uint64
-	cpu   uint64 // user time plus system time in clock ticks, fields 14 and 15
+	cpu   uint64 // CPU time in clock ticks: user time (field 14) plus system time (field 15)
 }
 
-// parseStat parses the line in /proc/PID/stat. parseStat counts the fields after the last parenthesis, because the
-// command name is in parentheses and can itself contain spaces and parentheses.
+// parseStat parses the line in /proc/PID/stat. The command name in this line is in parentheses, and can itself contain
+// spaces and parentheses. parseStat therefore counts the fields only after the last parenthesis.
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {
@@ -72,8 +72,8 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start}, nil
 }
 
-// Alive reports whether this process still runs. A process with the same PID but another start time does not count as
-// alive. For a zombie, the result is false.
+// Alive reports whether this process still runs. If another process now has the same PID, the result is false. For a
+// zombie, the result is also false.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -82,7 +82,8 @@ func (id Identity) Alive() bool {
 	return err == nil && s.start == id.Start && s.state != 'Z' && s.state != 'X'
 }
 
-// BootID returns the ID of the current boot. Clock ticks of different boots cannot be compared.
+// BootID returns the ID of the current boot. Start times count from the boot, so start times of different boots cannot
+// be compared.
 func BootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

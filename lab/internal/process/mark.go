@@ -11,8 +11,8 @@ import (
 // other program sets the variable, so the variable proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
-// environmentMark returns the environment variable of one component, with its value. The run directory identifies the
-// lab.
+// environmentMark returns the environment variable that marks the processes of one component, in the form NAME=VALUE.
+// The run directory identifies the lab.
 func environmentMark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
 // Marked is a process whose environment contains the lab's mark.
@@ -22,7 +22,8 @@ type Marked struct {
 	Executable string // path of the process's program
 }
 
-// FindMarked returns the running processes of the lab with the given run directory, except the calling process.
+// FindMarked returns the running processes of one lab, but not the calling process. The run directory identifies the
+// lab.
 func FindMarked(run string) []Marked {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -35,8 +36,8 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// FindMarked reads the identity before the other data. If another process gets the PID later, the identity no
-		// longer matches.
+		// FindMarked reads the identity before the other data. If another process gets the PID later, this identity
+		// does not match the new process.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

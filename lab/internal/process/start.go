@@ -22,16 +22,17 @@ type Spec struct {
 	Name   string
 	Path   string   // absolute path of the program
 	Args   []string // arguments without the name of the program
-	Env    []string // variables that Start adds to a minimal environment; the caller's variables are not inherited
+	Env    []string // variables that Start adds to a minimal environment, which contains none of the caller's variables
 	Inputs []string // files whose content is part of the fingerprint
 	Stdout string   // file to which the process appends its standard output; if empty, the output goes to the log
 	Search string   // directory that Start puts first in the process's PATH; can be empty
-	// Enter changes the namespaces of the calling thread, before this thread starts the process. If Enter is nil, the
-	// process has the namespaces of the caller.
+	// Start calls Enter in the thread that then starts the process. Enter changes the namespaces of this thread. If
+	// Enter is nil, the process has the namespaces of the caller.
 	Enter func() error
 }
 
-// Fingerprint returns a hash of the spec and its inputs. If the hash changes, the process must be restarted.
+// Fingerprint returns a hash of the spec and its inputs. If the hash of a spec changes, the lab must restart the
+// process.
 func (s Spec) Fingerprint() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %q %q %q %q\n", s.Path, s.Args, s.Env, s.Stdout, s.Search)
@@ -52,7 +53,7 @@ func (s Spec) Fingerprint() (string, error) {
 // Starter starts and records the processes of one lab.
 type Starter struct {
 	Table Table
-	Run   string // run directory of the lab; the mark of each process contains this directory
+	Run   string // run directory of the lab; an environment variable of each process contains this path
 	Logs  string
 }
 
@@ -88,7 +89,8 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	if err := launch(cmd, spec.Enter); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	// The kernel does not reuse the PID before Wait reaps the process, so the start time belongs to this process.
+	// Call Identify before Wait. The kernel does not reuse the PID until Wait reaps the process, so Identify reads the
+	// start time of the right process.
 	id, err := Identify(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	if err != nil {
@@ -99,8 +101,9 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	return record, s.Table.Put(record)
 }
 
-// closeInherited keeps the files that this process inherited from its caller out of the processes that it starts. A
-// background process would otherwise keep a caller's pipe open, or hold a caller's lock, until the lab goes down.
+// closeInherited sets the flag close-on-exec for all open files except standard input, output and error. This process
+// can have inherited such files from its caller, for example a pipe or a lock file. Without the flag, a background
+// process would keep the pipe open, or hold the lock, until the lab goes down.
 func closeInherited() error {
 	const firstAfterStderr = 3
 	if err := unix.CloseRange(firstAfterStderr, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -120,9 +123,9 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 		// therefore never run in the changed namespaces.
 		runtime.LockOSThread()
 		if syscall.Gettid() == syscall.Getpid() {
-			// The main thread must not change its namespaces: it cannot end, and /proc/self would show the changed
-			// namespaces. This goroutine holds the main thread until the recursive call returns, so the goroutine of
-			// the recursive call gets another thread.
+			// The main thread must keep its namespaces, because the main thread cannot end, and /proc/self shows its
+			// namespaces. The recursive call starts another goroutine. Until the recursive call returns, this goroutine
+			// holds the main thread. So the other goroutine gets another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

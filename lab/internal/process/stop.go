@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Signal sends a signal to this process. If this process has exited, Signal sends no signal to another process with the
-// same PID.
+// Signal sends a signal to this process. If this process has exited, Signal does nothing, even if another process now
+// has the same PID.
 func (id Identity) Signal(signal syscall.Signal) error {
-	// os.FindProcess opens a pidfd, which always refers to the same process. Signal checks the identity after calling
-	// os.FindProcess. If the kernel reuses the PID later, the new process does not receive the signal.
+	// os.FindProcess opens a pidfd, which always refers to the same process. Signal then checks that this process still
+	// has the PID. If the kernel reuses the PID later, the new process does not receive the signal.
 	p, err := os.FindProcess(id.PID)
 	if err != nil {
 		return nil
@@ -26,8 +26,8 @@ func (id Identity) Signal(signal syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the process to exit, and kills the process after the grace period. Stop returns after the process has
-// exited. Stop also continues a process that SIGSTOP has stopped, so that it can exit.
+// Stop asks the process to exit, and kills the process after the grace period. If Stop returns nil, the process has
+// exited. After SIGTERM, Stop also sends SIGCONT, because a process that SIGSTOP has stopped cannot handle SIGTERM.
 func (id Identity) Stop(grace time.Duration) error {
 	if grace > 0 {
 		if err := id.Signal(syscall.SIGTERM); err != nil {

@@ -24,10 +24,11 @@ type Record struct {
 // has the same PID.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table stores each record in a separate file of a directory, so a crash during a write destroys at most one record.
+// Table stores records in a directory. Each record has its own file. So a crash during a write destroys at most one
+// record.
 type Table struct{ Dir string }
 
-// Put stores a record and replaces a record with the same name.
+// Put stores a record. If a record with the same name exists, Put replaces the existing record.
 func (t Table) Put(r Record) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -18,7 +18,7 @@ type Usage struct {
 	Memory int64         // resident memory in bytes
 	Own    int64         // resident memory in bytes; excludes file-backed pages such as the pages of the program file
 	Peak   int64         // maximum of the resident memory, in bytes
-	Sleeps int64         // number of times that a thread slept; each sleep ends with a wake-up, which costs CPU time
+	Sleeps int64         // number of sleeps of all threads; each sleep ends with a wake-up, which costs CPU time
 }
 
 // tick is the unit of the times in /proc. The unit is 1/100 s on every Linux system that runs Go.
@@ -68,8 +68,8 @@ func (id Identity) peak() (int64, error) {
 	return kibibytes << 10, err
 }
 
-// contextSwitches returns the number of voluntary context switches of all threads that exist now. The result lacks only
-// the context switches of threads that have ended, and Go's runtime rarely ends threads.
+// contextSwitches returns the number of voluntary context switches of all threads that exist now. The result excludes
+// threads that have already ended. The error is small, because Go's runtime rarely ends threads.
 func (id Identity) contextSwitches() (int64, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", id.PID))
 	if err != nil {
@@ -87,7 +87,8 @@ func (id Identity) contextSwitches() (int64, error) {
 	return total, nil
 }
 
-// statusNumber returns the number in a field of a file in /proc, without the unit.
+// statusNumber reads a field of a file in /proc and returns the field's number. For example, the result for the line
+// "VmHWM: 12 kB" is 12.
 func statusNumber(path, field string) (int64, error) {
 	status, err := os.ReadFile(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package progress reports the current work of the lab to a user or a log file, with the time since the start. The
-// package writes plain lines, which are readable on a terminal, in a pipe and in a CI log.
+// Package progress tells a user or a log file what the lab is doing. Each line shows the time since the start. The
+// lines are plain text, so they are readable on a terminal, in a pipe and in a CI log.
 package progress
 
 import (
@@ -71,7 +71,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		if err == nil {
 			return nil
 		}
-		// If ctx ended during the check, the error of the previous check is more useful than the new error.
+		// If ctx has ended, keep the error of the previous check, which is more useful than the new error.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -91,7 +91,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 	}
 }
 
-// Permanent wraps an error of the function that Wait calls, so that Wait returns immediately.
+// Permanent marks an error as permanent. If the function "check" returns such an error, Wait returns immediately.
 func Permanent(err error) error { return permanent{err} }
 
 type permanent struct{ error }

@@ -58,8 +58,8 @@ type Exemplar struct {
 	Value  json.Number       `json:"value"`
 }
 
-// Exemplars returns the exemplars of the series that match a selector. The argument "last" is the length of the time
-// range before the current time.
+// Exemplars returns the exemplars of the series that match a selector. The argument "last" is the maximum age of an
+// exemplar.
 func (c Client) Exemplars(ctx context.Context, selector string, last time.Duration) ([]Exemplar, error) {
 	var series []struct {
 		Exemplars []Exemplar `json:"exemplars"`

@@ -6,25 +6,27 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Scenarios read the true times of a pull from the pull's requests.
+// Access describes one request that the registry served. An image pull consists of several requests. Scenarios use the
+// times of these requests as the true times of the pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`
 	Repository  string    `json:"repository"`
 	Kind        string    `json:"kind"`
-	Reference   string    `json:"reference"`        // tag or digest of the request
+	Reference   string    `json:"reference"`        // tag or digest in the request
 	Client      string    `json:"client,omitempty"` // value of the header User-Agent
 	Host        string    `json:"host,omitempty"`   // address to which the client sent the request
 	Range       string    `json:"range,omitempty"`
 	Status      int       `json:"status"`
 	Bytes       int64     `json:"bytes"`
-	StartAt     time.Time `json:"start_at"`               // time when the registry had read the request
+	StartAt     time.Time `json:"start_at"`               // time when the registry started to handle the request
 	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // time when the registry wrote the first byte of the body
-	// Time when the registry wrote the last byte or, for an empty body, when the handler returned.
+	// LastByteAt is the time when the registry wrote the last byte of the body. If the body is empty, LastByteAt is the
+	// time when the handler returned.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
-	// Anonymous is true if the registry refused the request because of missing or wrong credentials. Anonymous is false
-	// if a scenario's rule caused the refusal.
+	// Anonymous is true if the registry refused the request because of missing or wrong credentials. If a scenario's
+	// rule caused the error response, Anonymous is false.
 	Anonymous bool `json:"anonymous,omitempty"`
 }
 

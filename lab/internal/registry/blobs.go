@@ -25,14 +25,14 @@ type blobStore struct {
 	limit int64 // maximum size of all blobs together, in bytes
 
 	mu    sync.Mutex
-	owner map[v1.Hash]string // repository to which each blob was last pushed; the key is the hash of the blob
+	owner map[v1.Hash]string // key: hash of a blob; value: repository to which a client last pushed the blob
 	size  map[v1.Hash]int64
 	total int64
 }
 
 func newBlobs(dir string, limit int64) (*blobStore, error) {
-	// The registry keeps manifests only in memory. After a restart, the manifests of earlier runs are missing, so no
-	// client requests the blobs of these runs.
+	// The registry keeps manifests only in memory, so a restart loses all manifests. Without the manifests, no client
+	// requests the blobs of earlier runs.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("delete old blob directory: %w", err)
 	}
@@ -67,10 +67,10 @@ func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, 
 	return file, nil
 }
 
-// serveRanges responds to a request for ranges of a blob. The blob handler of go-containerregistry supports only
-// requests for a single range, and the range must have an end. containerd resumes downloads with an open-ended range,
-// and lazy snapshotters request several ranges at once. If the store does not contain the blob, serveRanges returns
-// false.
+// serveRanges responds to a request for one or more ranges of a blob. If the store does not contain the blob,
+// serveRanges returns false. The blob handler of go-containerregistry accepts only one range per request, and this
+// range must have an end. But containerd resumes downloads with an open-ended range, and lazy snapshotters request
+// several ranges at once.
 func (b *blobStore) serveRanges(response http.ResponseWriter, request *http.Request, digest string) bool {
 	h, err := v1.NewHash(digest)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *blobStore) Put(_ context.Context, repository string, h v1.Hash, content
 	if err != nil {
 		return fmt.Errorf("store blob: %w", err)
 	}
-	defer os.Remove(file.Name()) // after the rename, Remove fails, and the error is ignored
+	defer os.Remove(file.Name()) // after the rename, this call fails and has no effect
 	b.mu.Lock()
 	room := b.limit - b.total
 	b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errReset is the error that a request's handler gets after the registry has reset the connection.
+// errReset tells the handler of a request that the registry has reset the connection.
 var errReset = errors.New("the registry reset the connection, because a rule requires a reset")
 
 // faulty is a response writer that applies a rule to the response body. faulty records the times of the first and the
@@ -17,19 +17,19 @@ type faulty struct {
 	http.ResponseWriter
 	request *http.Request
 	rule    Rule
-	link    *link // link of the rule if the rule's field Shared is true; otherwise nil
+	link    *link // simulated network link; nil if the rule's field Shared is false
 
 	status  int
 	sent    int64
-	startAt time.Time // start of the body; the rate limit counts from this time
+	startAt time.Time // start of the body; the rate limit counts the time from here
 	firstAt time.Time
 	lastAt  time.Time
 	stalled bool
 	failure string
 }
 
-// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. The registry reads
-// the clock for each write, so a fast stream needs larger writes.
+// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. But the registry
+// reads the clock for each write. So the maximum size increases with the rate limit.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -103,7 +103,8 @@ func (f *faulty) fault() error {
 		_ = http.NewResponseController(f.ResponseWriter).Flush()
 		pausedAt := time.Now()
 		err := f.waitOrDisconnect(f.rule.Stall.Duration)
-		// If startAt stayed the same, the rate limit would permit a burst after the pause.
+		// The rate limit counts the time from startAt. Without this addition, the rate limit would permit a burst after
+		// the pause.
 		f.startAt = f.startAt.Add(time.Since(pausedAt))
 		return err
 	}
@@ -118,14 +119,15 @@ func (f *faulty) fault() error {
 		connection = secure.NetConn() // tls.Conn.Close would tell the client that the session ended normally
 	}
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // Close sends RST instead of FIN
+		_ = tcp.SetLinger(0) // makes Close send RST instead of FIN
 	}
 	_ = connection.Close()
 	return errReset
 }
 
 // waitForRate waits until the rate limit permits n more bytes. Without a shared link, waitForRate computes each delay
-// from the start of the body and not from the last write, so that errors of single sleeps do not add up.
+// from the start of the body. If it computed the delay from the last write, the errors of the single sleeps would add
+// up.
 func (f *faulty) waitForRate(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil

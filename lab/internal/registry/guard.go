@@ -14,13 +14,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// Guard protects registries with TLS and basic authentication. The certificate is from a certificate authority that
-// only the guard uses. The zero Guard stands for plain HTTP without authentication.
+// Guard protects registries with TLS and basic authentication. The guard's own certificate authority issues the
+// certificate. With the zero Guard, registries use plain HTTP without authentication.
 type Guard struct {
 	Dir string // directory with the certificates and the files of the credential provider plugin
 }
 
-// certificateName is the name of the registries' certificate.
+// certificateName is the file name, without extension, of the registries' certificate and private key.
 const certificateName = "registry"
 
 // IsSet reports whether registries use TLS and basic authentication.
@@ -54,7 +54,7 @@ func (g Guard) Login() (credentials.Login, error) {
 	return g.Plugin().Login()
 }
 
-// URL returns the URL of a registry at an address.
+// URL returns the URL of the registry at the given address.
 func (g Guard) URL(address string) string {
 	if g.IsSet() {
 		return "https://" + address
@@ -62,8 +62,8 @@ func (g Guard) URL(address string) string {
 	return "http://" + address
 }
 
-// Hosts returns containerd's configuration of a registry (hosts.toml). containerd tries the URLs of the mirrors in the
-// given order, and then the URL of the server.
+// Hosts returns the content of containerd's file hosts.toml for a registry. containerd tries the URLs of the mirrors in
+// the given order, and then the URL of the server.
 func (g Guard) Hosts(server string, mirrors ...string) string {
 	text := fmt.Sprintf("server = %q\n", server) + g.trustSetting(server)
 	for _, mirror := range mirrors {

@@ -1,5 +1,5 @@
-// Package registry is the lab's image registry, which the lab's program serves. At any time, a scenario can make the
-// registry slow or broken. The registry logs the time of each request.
+// Package registry implements the lab's image registry, which the lab's program serves. At any time, a scenario can
+// make the registry slow or broken. The registry logs the time of each request.
 //
 // Faults apply only to reads (GET and HEAD). Pushes run at full speed.
 package registry
@@ -19,8 +19,8 @@ const (
 	KindOther    = "other"
 )
 
-// Rule is one fault and the requests to which it applies. If several rules match a request, the first matching rule
-// applies.
+// Rule defines one fault, and selects the requests to which this fault applies. If several rules match a request, the
+// first matching rule applies.
 type Rule struct {
 	Repository string `json:"repository"`      // path.Match pattern; "*" does not match a slash
 	Kind       string `json:"kind,omitempty"`  // "manifest" or "blob"; if empty, both kinds

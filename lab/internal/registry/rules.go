@@ -11,11 +11,11 @@ import (
 // link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // time when the link has transferred all bytes and is free again
+	free time.Time // time when the link finishes the transfer of all bytes
 }
 
-// transfer simulates the transfer of bytes over the link at the given rate, and returns the time when the last of these
-// bytes has passed.
+// transfer simulates the transfer of bytes over the link at the given rate. The result is the time when the last of
+// these bytes has passed the link.
 func (l *link) transfer(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,8 +34,8 @@ type activeRules struct {
 	links   map[Rule]*link
 }
 
-// replaceRules activates a new list of rules. If any rule is invalid, the active rules do not change. A rule that was
-// already active keeps its count of the requests to which it was applied.
+// replaceRules activates a new list of rules. If any rule is invalid, the active rules do not change. If a rule was
+// already active, replaceRules keeps the number of requests to which this rule was applied.
 func (s *activeRules) replaceRules(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Serve serves the control interface at one address, and images at all other addresses, until ctx ends. The guard
-// protects only the images. The registry's background process runs Serve.
+// Serve serves the control interface at the address "control", and images at the addresses "images". Serve runs until
+// ctx ends or an error occurs. The guard protects only the images. The registry's background process runs Serve.
 func Serve(ctx context.Context, dir string, guard Guard, control string, images ...string) error {
 	const limit = 8 << 30
 	server, err := New(dir, limit)

@@ -64,14 +64,14 @@ func (s *Server) admits(request *http.Request) bool {
 	return s.login == credentials.Login{} || s.login == credentials.Login{Username: username, Password: password}
 }
 
-// isPublic reports whether clients can read a repository without credentials. containerd itself pulls pause images, and
-// does not have the kubelet's credentials for these pulls.
+// isPublic reports whether clients can read a repository without credentials. Pause images must be public, because
+// containerd itself pulls these images, without the kubelet's credentials.
 func isPublic(repository string) bool { return strings.HasSuffix(repository, "pause") }
 
 func (s *Server) respond(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// The stall must happen before go-containerregistry handles the request, because go-containerregistry holds a
-		// lock while it writes a manifest.
+		// go-containerregistry holds a lock while it writes a manifest. So the stall must happen before
+		// go-containerregistry handles the request.
 		writer.stalled = true
 		if writer.waitOrDisconnect(writer.rule.Stall.Duration) != nil {
 			return
@@ -88,7 +88,8 @@ func (s *Server) respond(writer *faulty, request *http.Request, kind, reference 
 	s.inner.ServeHTTP(writer, request)
 }
 
-// writeStatus responds with the error body of a real registry, so that clients report the reason.
+// writeStatus sends an error response. The body has the format of a real registry's error, so that clients report the
+// reason.
 func writeStatus(response http.ResponseWriter, status int, reason string) {
 	codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED",
 		http.StatusNotFound: "MANIFEST_UNKNOWN", http.StatusTooManyRequests: "TOOMANYREQUESTS"}

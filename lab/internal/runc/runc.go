@@ -1,6 +1,6 @@
-// Package runc implements the program runc-without-limits. containerd runs this program instead of runc on a node whose
-// cgroup v2 lacks the controllers for memory and CPU. Without these controllers, runc cannot create a container that
-// has limits.
+// Package runc implements the program runc-without-limits. On some nodes, cgroup v2 lacks the controllers for memory
+// and CPU. On such a node, runc cannot create a container that has limits. Therefore, containerd runs this program
+// instead of runc.
 package runc
 
 import (
@@ -20,8 +20,8 @@ import (
 const ProgramName = "runc-without-limits"
 
 // Main removes the limits from the configuration of a new container, and then replaces the current process with runc.
-// The arguments and the environment are those of runc. Main finds runc in PATH. Main returns only after a failure. The
-// result is the exit code.
+// Main passes its arguments and its environment to runc. Main finds runc in PATH. Main returns only after a failure.
+// The result is the exit code.
 func Main(args, environment []string, stderr io.Writer) int {
 	err := prepare(args)
 	if err == nil {
@@ -40,7 +40,7 @@ func execute(args, environment []string) error {
 }
 
 // prepare changes the configuration of a new container. containerd passes the flag --bundle only to the commands that
-// create containers. For other commands, prepare does nothing.
+// create containers. Without this flag, prepare does nothing.
 func prepare(args []string) error {
 	flag := slices.Index(args, "--bundle")
 	if flag < 0 {
@@ -57,7 +57,7 @@ func prepare(args []string) error {
 	if config, err = withoutLimits(config); err != nil {
 		return fmt.Errorf("change %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, config, 0o600); err != nil { // the file already exists, so its mode does not change
+	if err := os.WriteFile(path, config, 0o600); err != nil { // the file exists, so WriteFile does not change its mode
 		return fmt.Errorf("write the container's configuration: %w", err)
 	}
 	return nil
@@ -65,8 +65,9 @@ func prepare(args []string) error {
 
 type object = map[string]json.RawMessage
 
-// withoutLimits removes all resource limits and any negative OOM score, which only privileged processes can set. The
-// rules for devices remain, because they need no controller in cgroup v2.
+// withoutLimits removes all resource limits. If the OOM score adjustment is negative, withoutLimits also removes the
+// adjustment, because only privileged processes can set a negative value. The device rules remain, because cgroup v2
+// needs no controller for device rules.
 func withoutLimits(config []byte) ([]byte, error) {
 	var spec object
 	if err := json.Unmarshal(config, &spec); err != nil {
@@ -92,8 +93,8 @@ func withoutLimits(config []byte) ([]byte, error) {
 	return json.Marshal(spec)
 }
 
-// change calls the function "edit" for a member of an object, and stores the changed member. If the member is missing,
-// change does nothing.
+// change parses one member of a JSON object, calls the function "edit" for this member, and stores the result in the
+// object. If the member is missing, change does nothing.
 func change(parent object, name string, edit func(object) error) error {
 	text, ok := parent[name]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package sample shows podlapse to a new user. The package starts a small workload, and lets the agent explain the
-// duration of each pod's start-up.
+// Package sample shows podlapse to a new user. The package starts a small workload. For each pod, the agent then
+// explains the duration of the start-up.
 package sample
 
 import (
@@ -27,8 +27,8 @@ const replicas = 2
 // scrapeInterval is short, so that users see metrics soon.
 const scrapeInterval = 2 * time.Second
 
-// Show starts a new sample and waits until the start-ups of the sample's pods are settled. For each pod, Show then runs
-// the agent's command "explain", and writes the output to out.
+// Show starts a new sample and waits until the agent has reported the start-ups of the sample's pods. For each pod,
+// Show then runs the agent's command "explain", and writes the output to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {
@@ -39,7 +39,7 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 		return err
 	}
 	defer release()
-	// The sample must start new pods, so Show first removes the pods of an earlier sample.
+	// Remove the pods of an earlier sample, because the sample must start new pods.
 	if err := bench.ClearAll(ctx, n, Namespace); err != nil {
 		return fmt.Errorf("remove the earlier sample: %w", err)
 	}
@@ -74,7 +74,7 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 }
 
 // monitor starts a Prometheus server that users can try. The server scrapes the agent and evaluates podlapse's rules
-// without changes. If the machine has no Prometheus, the sample runs without it.
+// without changes. If the lab can neither find nor download Prometheus, the sample runs without Prometheus.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {
 		n.Report.Say("the sample runs without Prometheus: %v", err)
@@ -88,8 +88,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// start deploys the sample, waits until the agent has reported the sample's pods as ready, and returns the names of the
-// pods. The registry is slow enough that users can see the pull and the pull queue.
+// start deploys the sample and waits until the agent has reported the sample's pods as ready. The result is the names
+// of the pods. start slows down the registry, so that users can see the pull and the pull queue.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {

@@ -23,10 +23,10 @@ func (p plan) pullTime() time.Duration {
 	return smallLayer / smallRate * time.Second
 }
 
-// The scenario "accuracy" injects each fault alone into two pods, and all faults together into two more pods. Every
-// phase of every pod must be accurate, including the phases without a fault. On a busy machine, tasks can wait for CPU
-// or I/O near the start or the end of a phase. The allowed difference includes the time during which tasks waited for
-// CPU or I/O.
+// For each fault, the scenario "accuracy" starts two pods with only this fault. Two more pods have all faults together.
+// The agent's duration of every phase of every pod must be accurate, including the phases without a fault. On a busy
+// machine, tasks wait for CPU or I/O. If tasks waited near the start or the end of a phase, the scenario accepts a
+// larger difference from the truth.
 func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	plans := accuracyPlans()
 	images, err := coldImages(ctx, b, plans)
@@ -46,7 +46,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	defer busy.stop()
 	arrivals, stop := b.Watch(ctx)
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]knownStartUp, len(plans))
-	// One pod at a time: on a small machine, two concurrent pods would disturb each other's measurements.
+	// Run one pod at a time. On a small machine, two concurrent pods would disturb each other's measurements.
 	for i, p := range plans {
 		if timelines[i], truths[i], err = p.runAndMeasure(ctx, b, arrivals, images[i]); err != nil {
 			return err
@@ -69,8 +69,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// shortRun is long enough that the runtime can record the start of an init container before the container
-		// exits. If the runtime does not record the start, no source knows when the container ran.
+		// shortRun is the shortest run time of an init container. The runtime needs this time to record the container's
+		// start before the container exits. Without this record, no source shows when the container ran.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {
@@ -115,7 +115,8 @@ func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, er
 	return images, nil
 }
 
-// injectInto slows down the network and the registry for the pods whose plans require slow responses.
+// injectInto delays the network set-up of some pods, and throttles the image pulls of some pods. The plans select these
+// pods.
 func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	var slow, throttled []string
 	var delay time.Duration

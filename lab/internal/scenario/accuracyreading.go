@@ -9,21 +9,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant "exact" is the largest accepted difference between the true duration of a phase and the agent's value.
-// The constant applies to phases whose times come from the node's clock. The lab reads the truth from logs. The logs
-// show the start of a phase some milliseconds late, and its end some milliseconds early. So the duration that the lab
-// reads from the logs can itself be wrong by up to "exact".
+// The constant "exact" is the largest accepted difference between the true duration of a phase and the agent's
+// duration. The constant applies to phases whose times come from the node's clock. The lab reads the true times from
+// logs. The logs show the start of a phase some milliseconds late, and the end of a phase some milliseconds early. So
+// the true duration according to the logs can also be wrong, by up to "exact".
 const exact = 50 * time.Millisecond
 
-// callLimit is the longest accepted delay between a call and the runtime's log line about this call. The longest delay
-// between a call and its log line in the lab was 60 ms. For a pull, callLimit does not include the time in the pull
-// queue.
+// callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the
+// longest such delay was 60 ms. The time that a pull waits in the pull queue is not a part of this delay.
 const callLimit = 150 * time.Millisecond
 
-// On a very busy machine, a phase may exceed its injected delay by up to injectorLimit.
+// On a very busy machine, a phase can take longer than its injected delay. injectorLimit is the largest accepted
+// difference.
 const injectorLimit = 5 * time.Second
 
-// newReading returns a reading that contains the truth about a phase, but none of the agent's values.
+// newReading returns a reading that contains only the truth about a phase. The method read adds the agent's values.
 func newReading(pod string, k knownLength) reading {
 	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected,
 		happened: k.truth}
@@ -39,8 +39,8 @@ func newReading(pod string, k knownLength) reading {
 	return r
 }
 
-// happenedOtherwise returns an error if the injected fault did not happen as planned. Without the planned fault, the
-// agent's result proves nothing.
+// happenedOtherwise returns an error if the injected fault did not happen as planned. In this case, the comparison of
+// the agent's duration with the truth is not conclusive.
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
@@ -55,24 +55,27 @@ func (k knownLength) happenedOtherwise() error {
 	return nil
 }
 
-// reading is one phase of the agent's timeline together with the truth.
+// reading contains the agent's values for one phase, and the truth about this phase.
 type reading struct {
 	pod, phase, container string
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // true times
-	begunEarlier          time.Duration // maximum time from the phase's start to the phase's first log line
-	begunLater            time.Duration // maximum time from the true start to the start according to the runtime
-	endedLater            time.Duration // maximum time from the phase's last log line to the phase's end
+	begunEarlier          time.Duration // longest possible time from the phase's start to its first log line
+	begunLater            time.Duration // longest possible time from the true start to the runtime's time of the start
+	endedLater            time.Duration // longest possible time from the phase's last log line to its end
 	waited                time.Duration // how long tasks waited for a CPU or the disk near the phase's start and end
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	// mergedIn is the name of another phase of the timeline, which contains or can contain time of the reading's phase.
+	// mergedIn is the name of another phase of the agent's timeline. This other phase contains, or can contain, time
+	// that belongs to the reading's phase.
 	mergedIn string
-	// holder is the duration of the phase "mergedIn". It is set only if the agent does not report the reading's phase.
+	// holder is the duration of the phase "mergedIn". If the agent reports the reading's phase, the field holder is
+	// zero.
 	holder time.Duration
-	// partly is the total duration of the agent's group phases that can contain a part of the reading's phase.
+	// A group phase of the agent's timeline stands for several phases. partly is the total duration of those group
+	// phases that can contain a part of the reading's phase.
 	partly time.Duration
 }
 
@@ -115,8 +118,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds up the durations of the group phases that can contain a part of the phase r.phase. For example, if the
-// runtime did not respond for some time, the agent reports this time as unattributed.
+// readPart sets r.partly to the total duration of the group phases that can contain a part of the phase r.phase. For
+// example, the group phase "unattributed" contains the time in which the runtime did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || !p.IsGroup() || p.Container != r.container ||
@@ -134,7 +137,7 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the values of the phase "then": its duration to r.measured, and its error bound to r.stated. The sum
+// readThen adds the duration of the phase r.then to r.measured, and the error bound of this phase to r.stated. The sum
 // of the two error bounds is a valid error bound for the total duration of the two phases.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
@@ -146,8 +149,8 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened". If the gap
-// between the phase and the time span is at most "exact", meetsSpan also returns true.
+// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened". A gap of at most
+// "exact" between the phase and the time span also counts as an overlap.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -156,21 +159,20 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// isMerged reports whether the agent reports the phase only as a part of the group phase image_pull. The true duration
-// of the phase must not exceed the duration of the group phase by more than isAccurate allows. If containerd discards
-// layers after unpacking, it is correct to report only the group phase.
+// isMerged returns true if two conditions are true. First, the agent reports the phase only as a part of the group
+// phase image_pull. Second, the true duration of the phase exceeds the duration of this group phase by at most "exact"
+// plus r.waited. If containerd discards layers after unpacking, an agent may report only the group phase.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }
 
-// isAccurate reports whether the agent is accurate enough. Tasks that wait for a CPU or the disk can delay the log
-// lines and the agent's evidence about the phase. So the allowed difference includes the time that tasks waited near
-// the start and the end of the phase.
+// isAccurate reports whether the agent's duration of the phase is accurate enough. If tasks wait for a CPU or the disk,
+// the log lines and the agent's evidence about the phase can be late. So r.waited increases the accepted difference.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
-// holdsTruth reports whether the truth lies within the agent's error bound. On a busy machine, a process needs time
-// before its first log line, and between its last log line and its exit. The time before the first log line and the
-// time after the last log line belong to the phase.
+// holdsTruth reports whether the true duration lies within the agent's error bound. On a busy machine, a process needs
+// time before its first log line, and between its last log line and its exit. These two times belong to the phase, so
+// holdsTruth accepts that the agent's duration is longer by up to these two times.
 func (r reading) holdsTruth() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater

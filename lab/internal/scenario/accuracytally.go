@@ -13,20 +13,20 @@ import (
 // tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
-	discards bool         // true if containerd discards layers; the agent can then merge pulling and unpacking
-	waits    waitSamplers // if waits is empty, every phase must be as accurate as on an idle machine
-	absences []bench.Span // periods without an agent; the agent can then merge phases
-	stamps   int          // number of compared values from the control plane's clock: milestones and spans
-	refuted  []string     // one text for each value that is missing or contradicts the truth
+	discards bool         // true if containerd discards layers; the agent can then merge the phases pull and unpack
+	waits    waitSamplers // if empty, the tally accepts no larger differences on a busy machine
+	absences []bench.Span // periods in which no agent ran; for such a period, the agent can merge phases
+	stamps   int          // number of compared milestones and spans, whose times come from the control plane's clock
+	refuted  []string     // one message for each milestone or span that is missing or contradicts the truth
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
 	widestSpan      time.Duration // largest error bound that the agent states for a span
 }
 
-// The control plane truncates its timestamps to seconds. Therefore, the agent's earliest and latest possible times of a
-// milestone must be at most one second apart, and the error bound of a duration between two milestones must be at most
-// two seconds. If the agent reports a clock skew, both limits are larger by this skew.
+// The control plane truncates its timestamps to seconds. Therefore, the agent's interval for the time of a milestone
+// must not be longer than one second. The agent's error bound for a duration between two milestones must not be larger
+// than two seconds. If the agent reports a clock skew, both limits are larger by this skew.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -34,7 +34,7 @@ const (
 
 // addTimeline compares one timeline with the truth about the pod.
 func (t *tally) addTimeline(timeline agent.Timeline, k knownStartUp) {
-	under := "" // name of the previous phase if the timeline merges the current phase into it; otherwise empty
+	under := "" // name of the previous phase, if the current phase is merged into the previous phase; otherwise empty
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
@@ -114,18 +114,18 @@ func (t *tally) problem(pod string, err error) {
 	}
 }
 
-// meetsRule reports whether a milestone meets the rule that the true interval and the agent's interval must overlap.
-// The lab cannot measure the exact time of a milestone. The true interval therefore starts with a cause of the
-// milestone, for example the start of an API call, and ends with a consequence, for example the end of this call. If
-// the agent's interval does not overlap the true interval, the agent is wrong. If the agent's interval overlaps the
-// true interval, the agent is wrong by at most the length of the true interval, usually some milliseconds.
+// meetsRule reports whether the agent's interval for a milestone overlaps the true interval. The lab cannot measure the
+// exact time of a milestone. So the true interval starts with a cause of the milestone, for example the start of an API
+// call. The true interval ends with a consequence of the milestone, for example the end of this call. If the two
+// intervals do not overlap, the agent is wrong. If the two intervals overlap, the agent is wrong by at most the length
+// of the true interval. This length is usually some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
 // possibleDurations returns the shortest and the longest possible duration of the span. The agent's duration may be
-// below the shortest or above the longest possible duration by at most the agent's error bound.
+// outside this range, but only by at most the agent's error bound.
 func (s knownSpan) possibleDurations() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -160,7 +160,8 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 	return measured, stated, err
 }
 
-// readMerged reads the duration and the error bound of the group phase that lists the span's phase as a candidate.
+// readMerged returns the duration and the error bound of the group phase "holder". The group phase lists the span's
+// phase in its field "merged_with".
 func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
 	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
 		stated, err = agent.Nanoseconds(holder.Error)
@@ -184,8 +185,8 @@ func (t *tally) judgeExactness(v *Verdict) {
 	v.Figure(matrix.FigureWorst, "%d ms", t.percentile(99).Milliseconds())
 }
 
-// percentile returns a percentile of the differences between the agent's durations and the truth, by the nearest-rank
-// method.
+// percentile returns a percentile of the absolute differences between the agent's durations and the true durations.
+// percentile uses the nearest-rank method.
 func (t *tally) percentile(p int) time.Duration {
 	var offs []time.Duration
 	for _, r := range t.readings {
@@ -200,10 +201,11 @@ func (t *tally) percentile(p int) time.Duration {
 	return offs[(len(offs)*p+99)/100-1]
 }
 
-// judgePromises requires that every value on the control plane's clock agrees with the truth within the agent's error
-// bound. The agent must report every phase, or list the phase in the field "merged_with" of another phase. holdsTruth
-// may reject the reported durations of at most one percent of the phases. The lab cannot always measure the truth
-// accurately: on a busy machine, other work can delay the log line about an event.
+// judgePromises checks the agent's error bounds. Every milestone and every span on the control plane's clock must agree
+// with the truth within the agent's error bound. The agent must report every phase, or list the phase in the field
+// "merged_with" of another phase. holdsTruth may return false for at most one percent of the phases. This exception
+// exists because the lab cannot always measure the truth accurately. For example, other work on a busy machine can
+// delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged, avoidable := 0, 0
@@ -231,7 +233,7 @@ func (t *tally) judgePromises(v *Verdict) {
 		seconds(t.widestSpan))
 	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))
 	v.Figure(matrix.FigureMerged, "%d of %d", merged, len(t.readings))
-	// without this limit, an agent without evidence could report every phase as part of another phase
+	// without this limit, an agent could pass without evidence: it could report every phase as part of another phase
 	if 20*avoidable > len(t.readings) {
 		v.Problem("%d of %d phases are reported only as parts of other phases although an agent ran, want at most "+
 			"5 %%", avoidable, len(t.readings))
@@ -239,16 +241,17 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// agentWasAbsent reports whether no agent ran at some time during a phase.
+// agentWasAbsent reports whether a phase overlaps a period in which no agent ran.
 func (t *tally) agentWasAbsent(phase bench.Span) bool {
 	return slices.ContainsFunc(t.absences, func(a bench.Span) bool {
 		return !phase.EndAt.Before(a.StartAt) && !phase.StartAt.After(a.EndAt)
 	})
 }
 
-// judgeShare counts the wrong phases among the phases whose times come from the node's clock. If there are more wrong
-// phases than allowed, judgeShare reports these phases as problems, and otherwise as notes. judgeShare also adds the
-// share of correct phases to the verdict.
+// judgeShare counts the wrong phases. A phase is wrong if the function "right" returns false. The times of all these
+// phases come from the node's clock. If the number of wrong phases exceeds "allowed", judgeShare reports the wrong
+// phases as problems. Otherwise, judgeShare reports the wrong phases as notes. judgeShare also adds the share of
+// correct phases to the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

@@ -15,7 +15,7 @@ import (
 
 // The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of measured blocks for each case: images on the node, or images to pull
+	ownBlocks      = 4   // number of measured blocks of pods with images on the node, and of pods with images to pull
 	ownPresentPods = 30  // number of pods in a block if the node already has their images
 	ownColdPods    = 10  // number of pods in a block if the node must pull their images
 	fullNode       = 110 // the kubelet's default maximum number of pods
@@ -31,11 +31,12 @@ const (
 	idleShare      = 0.0015 // of one core
 )
 
-// agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
-// of an idle agent, and number of series. The measured agent runs alongside the node's own agent. The measured agent
-// has debug profiles and a state directory, and otherwise default settings. At the same time, two other programs follow
-// the same pods: a client-go reflector that only stores the pods, and a reflector that also queries the runtime. The
-// second reflector sends only the queries that an agent needs to read the runtime's timestamps.
+// agentCost measures the costs of one agent on the lab's real node. The costs are the CPU time for each pod that
+// starts, the memory, the CPU time of an idle agent, and the number of series. The measured agent runs alongside the
+// node's own agent. The measured agent has debug profiles and a state directory, and otherwise default settings. At the
+// same time, two other programs follow the same pods. The first program is a client-go reflector that only stores the
+// pods. The second program also queries the runtime, but sends only the queries that an agent needs to read the
+// runtime's timestamps.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartExtraAgentsOnNode(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {
@@ -74,8 +75,9 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return ownSeries(ctx, b, v, "after the starts", fewSeries)
 }
 
-// ownUsage contains the usage of three programs: the extra agent, a client-go reflector (the floor), and a reflector
-// that also queries the runtime (the runtime floor).
+// ownUsage contains the resource usage of three programs. The field agent is for the extra agent. The field floor is
+// for a client-go reflector that only stores the pods. The field runtimeFloor is for a reflector that also queries the
+// runtime.
 type ownUsage struct{ agent, floor, runtimeFloor process.Usage }
 
 func usageOf(b *bench.Bench) (u ownUsage, err error) {
@@ -89,9 +91,9 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 	return u, err
 }
 
-// ownStarts starts one pod per second, in several blocks, and deletes the pods of each block afterwards. The measured
-// CPU time includes all work of the agent until the agent has reported the pods. The measured CPU time excludes the
-// deletion of the pods.
+// ownStarts starts several blocks of pods, one pod per second. After each block, ownStarts deletes the block's pods.
+// The measured CPU time includes all work of the agent until the agent has reported the block's pods. The measured CPU
+// time excludes the deletion of the pods.
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
 	var agents, floors, runtimeFloors perStart
@@ -130,7 +132,7 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 		if err := b.Kube.DeletePods(ctx, b.Node.Report, b.Namespace); err != nil {
 			return err
 		}
-		if block > 0 { // the first block only fills caches
+		if block > 0 { // ignore the first block, which only fills caches
 			agents.add(before.agent, after.agent, count)
 			floors.add(before.floor, after.floor, count)
 			runtimeFloors.add(before.runtimeFloor, after.runtimeFloor, count)
@@ -168,7 +170,7 @@ func (p *perStart) text() string {
 		milliseconds(cpu.standardError), p.sleeps/p.starts)
 }
 
-// fillNode runs as many pods as a node can have, and measures the agent's memory.
+// fillNode fills the node up to the kubelet's default maximum number of pods, and measures the agent's memory.
 func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	var others corev1.PodList
 	if err := b.Kube.Get(ctx, "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName, &others); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load of the scenario "agent-memory".
+// Settings of the scenario "agent-memory".
 const (
 	largeNodePods = 500
 	largePodBytes = 15 << 10 // minimum size of a pod object in JSON
@@ -135,8 +135,9 @@ func largeNodeUsage(ctx context.Context, b *bench.Bench, extra int, list string)
 	return b.Node.ExtraUsage(extra)
 }
 
-// judgeLargeNode requires that the peak memory of one agent does not exceed the peak memory of a bare client-go
-// reflector. The peak memory of the reflector varies by several MiB from run to run.
+// judgeLargeNode compares an agent with a program that only runs a client-go reflector. If the agent's peak memory is
+// larger, judgeLargeNode adds a problem to the verdict. The peak memory of the reflector varies by several MiB from run
+// to run.
 func (v *Verdict) judgeLargeNode(list string, used, floor process.Usage) {
 	v.Compared++
 	v.Note("the agent with %s: %v of resident memory, %v without the program's file, peak %v (%d %% of the reflector)",

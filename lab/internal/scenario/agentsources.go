@@ -2,13 +2,13 @@ package scenario
 
 import "strings"
 
-// agentSources is the set of sources that an agent has.
+// agentSources states whether an agent receives Events, and whether it receives data from the container runtime.
 type agentSources struct {
 	events, runtime bool
 }
 
-// isFull reports whether the agent has all sources, and must therefore be exact. An agent that lacks a source is
-// allowed to report less, but must not report anything wrong.
+// isFull reports whether the agent has both sources. The reports of an agent with both sources must be exact. An agent
+// that lacks a source is allowed to report less, but must not report anything wrong.
 func (s agentSources) isFull() bool { return s.events && s.runtime }
 
 // flags returns the flags that limit the agent to these sources.
@@ -35,7 +35,8 @@ func (s agentSources) String() string {
 	return "without Events and the runtime"
 }
 
-// suffix distinguishes the agent's files from the files of an agent with all sources.
+// suffix returns a suffix for file names, for example "-without-events". If the agent has both sources, the suffix is
+// empty.
 func (s agentSources) suffix() string {
 	if s.isFull() {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The alerts that the scenario must distinguish.
+// In the test of each fault, one of these two alerts must fire, and the other must stay silent.
 const (
 	nodeSlow     = "PodlapseNodeSlow"
 	registrySlow = "PodlapseRegistrySlow"
@@ -28,14 +28,14 @@ const (
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // how long an alert with "for: 5m" is pending if the factor is timesFaster
-	// timesFastest is the factor by which the rules run faster in the test of PodlapseNodeSlow. PodlapseNodeSlow fires
-	// only if a node was slow in at least three of the four quarter hours of the past hour. With timesFastest, one hour
-	// becomes one minute.
+	alertPatience = 10 * time.Second // with timesFaster, an alert with "for: 5m" is pending for this time
+	// The test of PodlapseNodeSlow uses timesFastest instead of timesFaster. With timesFastest, one hour becomes one
+	// minute. PodlapseNodeSlow looks at the four quarter-hours of the past hour. The alert fires only if the node was
+	// slow in at least three of them.
 	timesFastest = 60
 )
 
-// otherNode is a synthetic node without a fault. The extra agent, which watches otherNode, is a real agent.
+// otherNode is a simulated node without a fault. A real agent, the extra agent, watches this node.
 const otherNode = "node-2"
 
 // healthyPace returns the durations of the start-up steps on a node without faults. The durations are similar to the
@@ -46,7 +46,8 @@ func healthyPace() synthetic.Pace {
 		Create: 40 * ms, Start: 100 * ms}
 }
 
-// alarm is an injected fault, with the alert that must fire because of the fault and an alert that must stay silent.
+// alarm is a test with one injected fault. The alert in the field "fires" must fire because of this fault. The alert in
+// the field "staysSilent" must stay silent.
 type alarm struct {
 	what string
 	// inject injects the fault. The argument "slow" contains the names of the images in the slow registry.
@@ -54,19 +55,26 @@ type alarm struct {
 	fires       string
 	labels      map[string]string
 	staysSilent string
-	faster      int           // factor by which the rules are faster than in production
+	faster      int           // the test divides all durations in the rules by this number
 	pods        int           // number of pods on each node
 	apart       time.Duration // time between the starts of two pods
 	since       time.Time     // start of the test, after the first scrapes; the scenario ignores earlier alerts
-	// testMore tests more situations with the same Prometheus, and can be nil.
+	// If testMore is not nil, testMore tests more situations with the same Prometheus.
 	testMore func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// The scenario "alerts" runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
-// creates seven of the situations in docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
-// registry that fails for only one node, a missing agent, and a registry outage while only one node has an agent. The
-// situation with the slow registry also tests fresh nodes: the agents have just started, so all alerts about nodes must
-// stay silent.
+// The scenario "alerts" runs a real Prometheus, which scrapes the agents of two nodes. Prometheus evaluates a copy of
+// the real rules with shorter durations. The scenario creates seven of the situations in docs/monitoring.md:
+//   - a slow registry
+//   - fresh nodes
+//   - a slow node
+//   - one bad workload
+//   - a registry that fails for only one node
+//   - a missing agent
+//   - a registry outage while only one node has an agent
+//
+// The test of the slow registry is also the test of fresh nodes. In this test, the agents have just started, so all
+// alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
@@ -93,7 +101,8 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// testAlarm restarts the agents, starts an empty Prometheus, and injects the fault of one alarm.
+// testAlarm runs the test of one alarm. testAlarm restarts the agents, starts an empty Prometheus, injects the fault,
+// and checks which alerts fire.
 func testAlarm(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err
@@ -132,9 +141,9 @@ func testAlarm(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err er
 	return a.testMore(ctx, b, v, client)
 }
 
-// awaitScraped waits until Prometheus has scraped both agents and no alert fires, and returns the current time. An
-// empty Prometheus needs some seconds to find its targets. The accelerated rules treat seconds as minutes, so
-// PodlapseAgentDown can fire during the wait.
+// awaitScraped waits until Prometheus has scraped both agents and no alert fires. Then it returns the current time. An
+// empty Prometheus needs some seconds to find its targets. Meanwhile, PodlapseAgentDown can fire, because the alert is
+// pending for only a few seconds in the accelerated rules.
 func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client) (time.Time, error) {
 	const both = `count(podlapse_build_info) == 2 unless on () ALERTS{alertstate="firing"}`
 	err := b.Node.Report.Wait(ctx, "Prometheus to scrape both agents", startLimit, alertInterval,
@@ -281,7 +290,8 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	return noteFactors(ctx, v, client, a)
 }
 
-// noteFactors adds the node factors and the registry factors to the verdict.
+// noteFactors adds a factor for each node and for each registry to the verdict. The rules compute this factor: the time
+// that the node or the registry needed, divided by the expected time.
 func noteFactors(ctx context.Context, v *Verdict, client prometheus.Client, a alarm) error {
 	for expression, label := range map[string]string{"node:podlapse_node_factor:ratio1h": "node",
 		"registry:podlapse_registry_factor:ratio1h": "registry"} {

@@ -17,15 +17,15 @@ import (
 const (
 	registryFailing = "PodlapseRegistryFailing"
 	agentDown       = "PodlapseAgentDown"
-	// refusedAddress is the address of a registry that refuses connections: no program of the lab listens on port 9.
+	// refusedAddress is the address of a registry that refuses connections. No program of the lab listens on this port.
 	refusedAddress = "127.0.0.1:9"
 )
 
-// After the situation with the slow node, the function "failures" uses the same Prometheus for four more situations:
-//   - All pods of one workload wait for a registry that refuses connections.
-//   - Pods of three workloads on one of two nodes wait for the lab's registry.
+// The function "failures" runs after the test of the slow node, and uses the same Prometheus. It tests four situations:
+//   - All pods of one workload wait for an image from a registry that refuses connections.
+//   - On one of two nodes, pods of three workloads wait for images from the lab's registry.
 //   - An agent is missing.
-//   - The cluster has only one node with an agent, and pods of three workloads wait for the lab's registry.
+//   - Only one node has an agent. On this node, pods of three workloads wait for images from the lab's registry.
 func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
 	const waiting = 3 // minimum number of failing pulls that the alert requires
 	pod := func(image string) corev1.PodSpec {
@@ -72,13 +72,15 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	return lastAgent(ctx, b, v, client)
 }
 
-// failingAlert returns a query for the alert about the lab's registry.
+// failingAlert returns a Prometheus query. The query has a result if the alert PodlapseRegistryFailing fires for the
+// lab's registry with the given severity.
 func failingAlert(severity string) string {
 	return fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity=%q, registry=%q}`, registryFailing,
 		severity, layout.Address(layout.RegistryPort))
 }
 
-// lastAgent stops the extra agent, so only the real node has an agent. On the real node, pulls still fail.
+// lastAgent stops the extra agent, so only the real node has an agent. On the real node, pulls still fail. Before the
+// stop, PodlapseRegistryFailing must not be critical. After the stop, the alert must be critical.
 func lastAgent(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
 	early, err := client.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=%q, severity="critical"}[10m])`,
 		registryFailing))

@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// tryPolicy sends dry-run requests with the agent's token. For one request, tryPolicy uses another token of the agent's
-// account: a token without the name of a node. The API server must allow the requests that the agent needs, and must
-// refuse all other requests.
+// tryPolicy sends dry-run requests with the agent's token. For one request, tryPolicy uses a second token of the
+// agent's account. This token does not contain the name of a node. The API server must allow the requests that the
+// agent needs, and must refuse all other requests.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
 	elsewhere := corev1.PodSpec{NodeName: "node-2",
@@ -96,8 +96,8 @@ func isForbidden(err error) bool {
 	return errors.As(err, &status) && status.Code == http.StatusForbidden
 }
 
-// noRefusals requires that none of the current agent's annotation requests failed or were refused, and that no pod
-// still waits for annotations.
+// noRefusals reads the metrics of the current agent. If an annotation request failed or was refused, or if a pod still
+// waits for annotations, noRefusals adds a problem to the verdict.
 func (v *Verdict) noRefusals(ctx context.Context, b *bench.Bench) error {
 	text, err := b.Agent.Metrics(ctx)
 	if err != nil {

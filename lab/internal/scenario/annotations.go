@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Names of annotations. With the annotation askStartUp, a pod requests the annotation gotStartUp from the agent. With
-// the annotation askTime, a pod requests the annotation gotTime.
+// Names of annotations. If a pod has the annotation askStartUp, the agent must add the annotation gotStartUp. If a pod
+// has the annotation askTime, the agent must add the annotation gotTime.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"
@@ -86,7 +86,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
 		return err
 	}
-	// The pod "elsewhere" needs a grace period of 0: its node has no kubelet that would complete the deletion.
+	// The node of the pod "elsewhere" has no kubelet. With a grace period of 0, the deletion needs no kubelet.
 	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
 		return err
 	}
@@ -170,10 +170,11 @@ const (
 
 func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 
-// isContended reports whether another client overwrites the pod's annotation with a forced apply.
+// isContended reports whether another client overwrites the pod's annotation with a forced server-side apply.
 func isContended(i int) bool { return i%6 == 5 }
 
-// annotateDuringKills starts pods, kills agents, and writes to the pods continuously.
+// annotateDuringKills starts pods that request annotations. Meanwhile, it kills and restarts the agent several times,
+// and writes to the pods continuously.
 func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	v.Note("the times were drawn with --seed %d", b.Seed)
@@ -222,8 +223,8 @@ func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change
 	return err
 }
 
-// writeContinuously writes to the pods as fast as the API server responds. For some pods, writeContinuously overwrites
-// the agent's annotation with a forced apply.
+// writeContinuously writes to the pods until ctx ends. After each write, it pauses for 5 ms. For some pods,
+// writeContinuously overwrites the agent's annotation with a forced server-side apply.
 func writeContinuously(ctx context.Context, b *bench.Bench) (writes int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		for i := range annotatedPods {
@@ -288,7 +289,8 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 		v.Problem("%s: %v", pod, err)
 		return
 	}
-	// The current agent might have more or less evidence than the agent that wrote the annotation.
+	// The current agent might have more or less evidence than the agent that wrote the annotation. So the two totals
+	// are allowed to differ by the sum of both error bounds.
 	total, wrong := timeline.TotalSeconds.Float64()
 	most, alsoWrong := timeline.TotalError.Float64()
 	if wrong != nil || alsoWrong != nil ||

@@ -17,8 +17,8 @@ import (
 // annotationWatcher watches the pods of a bench, and records every value of their annotations.
 type annotationWatcher struct {
 	mu sync.Mutex
-	// The map contains the values of each annotation in chronological order. The keys are the names of the pod and of
-	// the annotation. An empty string means that the pod did not have the annotation.
+	// The map contains the values of each annotation in chronological order. The first key is the name of the pod. The
+	// second key is the name of the annotation. An empty string means that the pod did not have the annotation.
 	values map[string]map[string][]string
 	last   map[string]corev1.Pod
 }
@@ -48,7 +48,8 @@ func (w *annotationWatcher) see(pod corev1.Pod, _ bool, _ time.Time) {
 }
 
 // checkAnnotations requires that each requested annotation is absent first, and then has one value that never changes.
-// Another client is allowed to overwrite the value, but only with a forced apply.
+// There is one exception: on some pods, another client overwrites the value with a forced server-side apply. The agent
+// must then keep the other client's value.
 func (w *annotationWatcher) checkAnnotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +99,8 @@ func (w *annotationWatcher) checkAnnotations(ctx context.Context, b *bench.Bench
 	return nil
 }
 
-// checkOwner requires that the API server attributes the annotations, and no other field, to podlapse's field manager.
+// checkOwner checks which fields of the pod the field manager "podlapse" owns. It must own the requested annotations,
+// and no other field. If "taken" is true, another client is allowed to own the annotation gotStartUp.
 func (v *Verdict) checkOwner(pod corev1.Pod, taken bool) {
 	v.Compared++
 	var entries []string

@@ -16,25 +16,26 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// examRow is one start-up with a known cause. The pod of a row has the same name as the row.
+// examRow is one start-up whose true cause is known. The pod has the same name as the examRow.
 type examRow struct {
 	name    string
 	culprit string // description of the fault and the culprit, for readers
 	play    playFunc
 }
 
-// playFunc creates the pod, injects the fault, and returns after the end of the start-up.
+// playFunc creates the pod and injects the fault. It returns when the pod is ready. If the pod never becomes ready,
+// playFunc returns at the end of the period that the exam judges.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is a group of examRows that need the same state of the node.
+// examStage is a group of examRows (start-ups) that need the same state of the node.
 type examStage struct {
 	name string
-	// prepareNode puts the node into the state that the rows require. If the rows require no special state, prepareNode
+	// prepareNode puts the node into the state that the examRows require. If they require no special state, prepareNode
 	// is nil.
 	prepareNode func(ctx context.Context, e *exam) error
 	rows        []examRow
-	apart       time.Duration // time between the starts of two rows; 0 selects the default
-	alone       bool          // true if the rows run one after the other; otherwise, the rows run concurrently
+	apart       time.Duration // time between the starts of two examRows; 0 selects the default
+	alone       bool          // true: the examRows run one after the other; false: they run concurrently
 }
 
 // exam is one run of the scenario "blame" or "blame-soak".
@@ -55,11 +56,11 @@ type exam struct {
 	results []examResult
 }
 
-// examResult is the result of one row.
+// examResult is the result of one examRow.
 type examResult struct {
 	stage, name, culprit string
-	place                [2]int // position of the stage, and position of the row in the stage
-	failed               error  // reason why the row could not run; nil if the row ran
+	place                [2]int // position of the stage, and position of the examRow in the stage
+	failed               error  // reason why the examRow could not run; nil if it ran
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch
@@ -68,8 +69,8 @@ type examResult struct {
 	compared             int // number of phases with a known true duration
 }
 
-// blameExam runs every examRow on the real node. For each second, blameExam compares the agent's reported cause with
-// the true cause.
+// blameExam runs every examRow on the real node. For each second of a start-up, blameExam compares the cause that the
+// agent reports with the true cause.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))
@@ -126,8 +127,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		starts: starts, waits: waits, registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play runs the rows of an examStage. If a row cannot run, its examResult contains the error, and the other rows
-// continue.
+// play runs the examRows (start-ups) of an examStage. If an examRow cannot run, its examResult contains the error. The
+// other examRows continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.prepareNode != nil {
@@ -160,8 +161,8 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// judgeRow runs one examRow and compares the agent's report with the independent logs. After a completed comparison,
-// judgeRow deletes the pod.
+// judgeRow runs one examRow and compares the agent's report with the logs that are independent of the agent. If no
+// error prevents this comparison, judgeRow then deletes the pod.
 func (e *exam) judgeRow(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

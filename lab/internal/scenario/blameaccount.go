@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// collectEvidence collects the evidence about a pod from all independent logs. The pod must still exist, because the
-// kubelet deletes the pod's log with the pod.
+// collectEvidence collects the evidence about a pod from all logs that are independent of the agent. The pod must still
+// exist, because the kubelet deletes the pod's log with the pod.
 func (x *examPod) collectEvidence(ctx context.Context, timeline agent.Timeline) (blame.Account, error) {
 	a := blame.Account{CreatedAt: x.createdAt, Until: x.until, SandboxFault: x.sandboxFault, Faults: x.faults,
 		Stopped: x.exam.stoppages()}
@@ -57,8 +57,9 @@ func (x *examPod) collectEvidence(ctx context.Context, timeline agent.Timeline) 
 	return a, x.addPulls(ctx, &a)
 }
 
-// convertCall converts a runtime call of the kubelet to a blame.Call. If the call creates a sandbox, convertCall adds
-// the calls of the network plugin and the downloads of the pause image during the call.
+// convertCall converts a call from the kubelet to the container runtime into a blame.Call. If the call creates a
+// sandbox, convertCall adds two things that happened during the call: the runs of the network plugin, and the download
+// of the pause image.
 func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
@@ -89,7 +90,8 @@ func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, paus
 	return c
 }
 
-// runOf returns the container run that a call started.
+// runOf returns what happened to a container after the given call had started it. For example, the result contains the
+// time when the container exited.
 func (x *examPod) runOf(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt,
 		StartedAt: x.exam.starts.Of(call), ExitedAt: call.ExitedAt, ExitSeenAt: call.ExitSeenAt}
@@ -169,7 +171,8 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 // A timestamp in containerd's log can be late by up to logRounding.
 const logRounding = 2 * time.Millisecond
 
-// registryRequests returns the node's requests to all registries for the content of a repository.
+// registryRequests searches the logs of all registries. It returns the requests with which the node read from the given
+// repository.
 func (x *examPod) registryRequests(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {

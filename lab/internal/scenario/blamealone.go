@@ -20,8 +20,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// aloneRows returns the rows of the blame exam whose fault affects the entire node. A row whose fault affects the
-// entire node must run alone.
+// aloneRows returns the examRows (start-ups) whose fault affects the entire node. Such an examRow must run alone.
 func aloneRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{"scheduler-stopped", "the scheduler is stopped: scheduler", func(ctx context.Context, x *examPod) error {
@@ -106,8 +105,8 @@ func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) erro
 // examFiles is the number of files in an image that is slow to unpack.
 const examFiles = 25_000
 
-// networkAway removes the node's network configuration, creates a pod, and restores the configuration while the pod
-// waits for its sandbox.
+// networkAway removes the node's network configuration, and then creates a pod. It restores the configuration while the
+// pod waits for its sandbox.
 func networkAway(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		n := x.bench().Node
@@ -162,13 +161,13 @@ func (x *examPod) slowImage(ctx context.Context, container string, takes time.Du
 		x.bench().Break(ctx, x.imageOf(container), registry.Rule{BytesPerSecond: examRate}))
 }
 
-// lacksPause configures a sandbox image that the node does not have.
+// lacksPause configures the container runtime to use a sandbox image that the node does not have.
 func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	const name = "pause"
 	reference, err := x.bench().Image(ctx, x.imageOf(name), examLayer)
 	x.pauseImage = repositoryOf(reference)
 	return errors.Join(err, x.bench().Break(ctx, x.imageOf(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
-		// Give the kubelet time to notice that the runtime was stopped.
+		// UsePauseImage restarts the container runtime. Give the kubelet time to notice the stop.
 		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx))
 }
 
@@ -194,7 +193,8 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 }
 
 // unpackManyFiles returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image also
-// has a layer of this size, which downloads slowly. The function "disturb" can slow down the pull, and can be nil.
+// has a layer of this size, which downloads slowly. If the function "disturb" is not nil, it starts an activity that
+// slows down the pull, and returns a function that ends this activity.
 func unpackManyFiles(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
@@ -270,7 +270,8 @@ func busyProcessors(long func() time.Duration) playFunc {
 // pullSerially makes the kubelet pull one image at a time.
 func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
 
-// queueRows returns two rows with one pod each. The second pod waits for the pull of the first pod.
+// queueRows returns two examRows with one pod each. The pull for the second pod starts after the pull for the first pod
+// has ended.
 func queueRows() []examRow {
 	var rows []examRow
 	culprits := []string{"the registry is slow: registry", "another pod's pull runs first: pull queue, then registry"}

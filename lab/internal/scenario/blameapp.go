@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// outOfMemory is the name of the exam's pod that needs a node with memory limits.
+// outOfMemory is the name of an examRow. Its pod exceeds its memory limit, so the node must enforce memory limits.
 const outOfMemory = "out-of-memory"
 
-// crashRows returns rows with pods whose containers exit repeatedly before they are ready.
+// crashRows returns examRows (start-ups) in which a container exits repeatedly and the pod does not become ready.
 func crashRows() []examRow {
 	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -60,7 +60,7 @@ func setVariable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
 
-// appRows returns rows with pods whose own containers are slow or fail.
+// appRows returns examRows (start-ups) that are slow or fail because of the pod's own containers, probes or gates.
 func appRows(long func() time.Duration) []examRow {
 	started := func(spec func(image string) corev1.PodSpec) playFunc {
 		return func(ctx context.Context, x *examPod) error { return x.start(ctx, spec(x.bench().BaseImage)) }
@@ -96,8 +96,8 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// awaitExits waits until a container has exited the given number of times, waits another 4 s, and then ends the period
-// that the exam judges.
+// awaitExits waits until a container has exited the given number of times, and then waits another 4 s. After that, it
+// ends the period that the exam judges.
 func (x *examPod) awaitExits(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.awaitExit(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()

@@ -21,9 +21,10 @@ import (
 // combinedFault is a fault that can be combined with other faults in one pod.
 type combinedFault struct {
 	name string
-	// prepare changes the pod's specification, and the node if necessary, before the scenario creates the pod. The
-	// returned function acts during the start-up, and is nil if the fault needs no action. If a pod has several faults,
-	// their functions run in the order in which combinedFaults returns the faults.
+	// The scenario calls prepare before it creates the pod. prepare changes the pod's specification, or something that
+	// the pod needs, for example a registry. The returned function ends the fault during the start-up. If the fault
+	// ends without help, the function is nil. If a pod has several faults, their functions run in the order of
+	// combinedFaults.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 
@@ -195,8 +196,9 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	}
 }
 
-// replacementKey returns the key by which severalAtOnce sorts a pod's faults. A fault that replaces a larger part of
-// the container has a larger key.
+// replacementKey returns the key by which severalAtOnce sorts a pod's faults. Faults with a larger key come first. The
+// largest key belongs to the faults that replace the image. The fault "startup" comes next, because it replaces the
+// container but keeps the image. All other faults have the key 0.
 func replacementKey(fault string) int {
 	switch fault {
 	case "slow-pull", "failed-pull":
@@ -224,7 +226,7 @@ func drawRows(prefix string, count int, seed uint64) []examRow {
 	return rows
 }
 
-// rowOfAllFaults returns an examRow whose pod has every fault except the failed pull.
+// rowOfAllFaults returns an examRow whose pod has every fault except "failed-pull".
 func rowOfAllFaults(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {

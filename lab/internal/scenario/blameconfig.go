@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// configAfterwards returns the possible causes of the time between the creation of the missing object and the kubelet's
-// retry.
+// configAfterwards returns the possible causes of a pod's wait after its missing object has been created. The pod then
+// waits until the kubelet retries.
 func configAfterwards() []blame.Cause {
 	return []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
 }
@@ -22,7 +22,8 @@ func configAfterwards() []blame.Cause {
 // createFunc creates an object in the bench's namespace.
 type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
 
-// configRows returns the rows of the blame exam whose pods wait for a missing object or for their sandbox.
+// configRows returns the examRows (start-ups) in which the pod waits for its configuration, its volume or its sandbox.
+// For example, the ConfigMap of the pod is missing.
 func configRows(long func() time.Duration) []examRow {
 	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
 	return []examRow{
@@ -72,8 +73,8 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume runs a pod with a volume from an object. lateVolume creates the object of the volume after the kubelet has
-// picked up the pod.
+// lateVolume runs a pod with a volume from a ConfigMap or a Secret. It creates this object only after the kubelet has
+// written the pod's first status.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := onePod(x.bench().BaseImage, readySoon)
@@ -92,8 +93,8 @@ func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	})
 }
 
-// lateVariables runs a pod with environment variables from an object. lateVariables creates the object after the
-// kubelet has reported that the object is missing.
+// lateVariables runs a pod with environment variables from a ConfigMap or a Secret. It creates this object only after
+// the kubelet has reported that the object is missing.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {
@@ -107,7 +108,8 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 	}
 }
 
-// neverPulled runs an image with pull policy Never. After a delay, another client pulls the image.
+// neverPulled runs a pod with the pull policy Never and an image that the node does not have. After a delay, another
+// client pulls the image.
 func neverPulled(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		reference, err := x.pushCold(ctx, mainName, smallLayer)
@@ -137,8 +139,8 @@ func invalidImage(long func() time.Duration) playFunc {
 	}
 }
 
-// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function "repair" repairs
-// the runtime handler.
+// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function "repair" removes
+// this fault.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
 	repair func(context.Context, *examPod) error,
 ) playFunc {

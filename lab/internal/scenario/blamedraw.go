@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// drawLengths returns another function, which draws the durations of faults: three to six seconds. The returned
-// function is safe for concurrent use.
+// drawLengths returns a function. Each call of this function returns the random duration of a fault, between three and
+// six seconds. The returned function is safe for concurrent use.
 func drawLengths(seed uint64) func() time.Duration {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex

@@ -144,8 +144,8 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	return nil
 }
 
-// describeLengths returns the sentences about the phases with a known duration. For the given number of violations,
-// podlapse's duration is outside its error bound.
+// describeLengths returns the sentences about the phases with a known duration. The argument "violations" is the number
+// of these phases whose known duration is outside podlapse's error bound.
 func describeLengths(lengths, violations int) string {
 	right := "all of them"
 	if violations > 0 {

@@ -18,8 +18,7 @@ import (
 // rowLimit is the time limit for one step of a start-up in the blame exam.
 const rowLimit = 2 * time.Minute
 
-// examPod is the pod of one start-up in the blame exam (examRow), with the faults that the exam injected into this
-// start-up.
+// examPod is the pod of one examRow (start-up). It also contains the faults that the exam injected into this start-up.
 type examPod struct {
 	exam *exam
 	name string
@@ -31,7 +30,7 @@ type examPod struct {
 	broken       bool              // true after a step of the start-up failed; all later steps are skipped
 	images       map[string]string // references of the images that the node must pull, by container name
 	sandboxFault []blame.Cause
-	pauseImage   string // repository of the sandbox image; empty unless the node must pull this image
+	pauseImage   string // repository of the sandbox image; empty if the node does not have to pull this image
 	faults       []blame.Fault
 }
 
@@ -65,13 +64,14 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 }
 
 // recordCauses calls the function "put" to repair a fault, and then records the fault for the blame exam. The argument
-// "causes" contains the true causes before the repair. The argument "then" contains the true causes after the repair.
+// "causes" contains the true causes of the delay before the repair. The argument "then" contains the true causes of the
+// delay after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like recordCauses, but the fault does not delay the pod before the time "from". At this time, the
-// kubelet noticed the fault.
+// blamesFrom is like recordCauses, but the fault delays the pod only from the time "from". At this time, the kubelet
+// noticed the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
@@ -79,10 +79,10 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp ends the period that the blame exam checks, because the start-up never completes.
+// giveUp is for start-ups that never complete. It ends the period that the blame exam checks.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// pushCold pushes a container's image, which the node does not have yet.
+// pushCold pushes an image for a container to the lab's registry. The node does not have this image yet.
 func (x *examPod) pushCold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.imageOf(container), size)
 	x.images[container] = reference
@@ -109,8 +109,8 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 	})
 }
 
-// awaitEvents waits until the kubelet has created at least the given number of Events about the pod, all with the given
-// reason.
+// awaitEvents waits for kubelet Events about the pod. It returns when the kubelet has created at least the given number
+// of Events with the given reason.
 func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -133,8 +133,8 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	})
 }
 
-// firstStated returns the time of the pod's first kubelet Event that has the given reason and contains the given words.
-// If no Event matches, firstStated returns the zero time.
+// firstStated searches the kubelet's Events about the pod for the given reason, and for the given words in the message.
+// It returns the time of the first match. If no Event matches, firstStated returns the zero time.
 func (x *examPod) firstStated(reason, words string) time.Time {
 	events, _ := x.exam.events.All() // ignore the error, because the caller has just read the same log
 	if event := firstStated(events, x.name, reason, words); event != nil {
@@ -143,8 +143,8 @@ func (x *examPod) firstStated(reason, words string) time.Time {
 	return time.Time{}
 }
 
-// firstStated returns a pod's first Event that has the given reason and contains the given words. If no Event matches,
-// firstStated returns nil.
+// firstStated searches the Events about a pod for the given reason, and for the given words in the message. It returns
+// the first match. If no Event matches, firstStated returns nil.
 func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
 	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
 		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)
@@ -155,8 +155,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// awaitCalls waits until the kubelet has sent the runtime at least the given number of calls of one kind for a
-// container.
+// awaitCalls waits for calls from the kubelet to the container runtime. It returns when the kubelet has made at least
+// the given number of calls of the given kind for the container.
 func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())

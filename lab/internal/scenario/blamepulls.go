@@ -19,8 +19,8 @@ const (
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel makes the kubelet pull images in parallel, for the exam's pods whose pulls must not wait for other
-// pulls. pullInParallel also starts a second registry, which runs until the end of the exam.
+// pullInParallel makes the kubelet pull images in parallel. Some examRows need this setting, because their pulls must
+// not wait for other pulls. pullInParallel also starts a second registry, which runs until the end of the exam.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
@@ -32,7 +32,7 @@ func pullInParallel(ctx context.Context, e *exam) error {
 	return errors.Join(err, e.bench.Node.PullInParallel(ctx, parallelPulls))
 }
 
-// pullRows returns rows with pods whose pulls are slow, or fail at first.
+// pullRows returns examRows (start-ups) in which an image pull is slow or fails.
 func pullRows(long func() time.Duration) []examRow {
 	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -92,8 +92,8 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 }
 
-// neverComes runs a pod whose image cannot be pulled. After the second pull attempt, neverComes waits and then ends the
-// period that the exam judges.
+// neverComes runs a pod whose image cannot be pulled. After the start of the second pull attempt, neverComes waits for
+// some seconds. Then it ends the period that the exam judges.
 func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)
@@ -147,12 +147,13 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 // linkedPulls is the number of images that are pulled over one link at the same time.
 const linkedPulls = 8
 
-// shareLink limits the combined download rate of the images that linkRows pulls.
+// shareLink limits the combined download rate of the images in the examRows that linkRows returns.
 func shareLink(ctx context.Context, e *exam) error {
 	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
 }
 
-// linkRows returns rows with pods whose images are pulled over one slow link at the same time.
+// linkRows returns examRows with one pod each. The node pulls the images of all these pods at the same time over one
+// slow link.
 func linkRows() []examRow {
 	var rows []examRow
 	for i := range linkedPulls {

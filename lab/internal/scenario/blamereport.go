@@ -13,8 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/matrix"
 )
 
-// mostUnjudged is the largest allowed share of time that the blame exam does not judge. A larger share is a fault of
-// the lab.
+// If the lab's logs do not show the true cause of a period, the blame exam does not judge this period. mostUnjudged is
+// the largest allowed share of time that the exam does not judge. A larger share is a fault of the lab, not of the
+// agent.
 const mostUnjudged = 0.15
 
 // report prints the results and adds problems to the verdict.
@@ -67,7 +68,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// print writes one line about the row. If a cause or a duration is wrong, or if much time is unattributed or not
+// print writes one line about the examRow. If a cause or a duration is wrong, or if much time is unattributed or not
 // judged, print also lists the reported causes and the true causes.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),

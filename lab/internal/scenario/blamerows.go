@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages returns all rows of the blame exam. The seed determines the duration of each fault, and which faults
-// drawRows selects.
+// examStages returns all examRows (start-ups) of the scenario "blame", grouped into stages. The seed determines the
+// random durations of the faults, and the faults that drawRows selects.
 func examStages(seed uint64) []examStage {
 	long := drawLengths(seed)
 	words := func(component string) string { return component + " is stopped during " }
@@ -31,7 +31,7 @@ func examStages(seed uint64) []examStage {
 	}
 }
 
-// drawnRows is the number of rows of the blame exam that have random faults.
+// drawnRows is the number of start-ups with random faults in the scenario "blame".
 const drawnRows = 8
 
 // onePod returns a pod with one container. readyAfter is the time from the start of the container until the container
@@ -43,10 +43,10 @@ func onePod(image string, readyAfter time.Duration) corev1.PodSpec {
 // onlyCause returns a list with one cause.
 func onlyCause(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 
-// readySoon is the readiness delay of pods in rows of the blame exam that do not test readiness.
+// readySoon is the time from the start of a container until it is ready, for start-ups that do not test readiness.
 const readySoon = 300 * time.Millisecond
 
-// placementRows returns the rows of the blame exam whose pods wait before the scheduler binds them to the node.
+// placementRows returns the examRows (start-ups) in which the pod waits before the scheduler binds it to the node.
 func placementRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{
@@ -104,7 +104,7 @@ func placementRows(long func() time.Duration) []examRow {
 	}
 }
 
-// mountingPod returns a pod that mounts a volume. The PersistentVolumeClaim has the pod's name.
+// mountingPod returns a pod that mounts a volume. The volume's PersistentVolumeClaim has the same name as the pod.
 func (x *examPod) mountingPod() corev1.PodSpec {
 	spec := onePod(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}

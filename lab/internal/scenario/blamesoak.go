@@ -14,8 +14,8 @@ import (
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
 // blameSoak runs start-ups with randomly drawn faults, and judges them in the same way as the scenario "blame". An
-// environment variable sets the number of start-ups. For every second batch of start-ups, the agent watches all Events
-// of the cluster. The Events of other pods must not make the agent's reports wrong.
+// environment variable sets the number of start-ups. During every second batch of start-ups, the agent watches all
+// Events of the cluster. The Events of other pods must not make the agent's reports wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20
 	count := usual
@@ -39,8 +39,8 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return playExam(ctx, b, v, stages)
 }
 
-// agentWith returns a function that restarts the agent with the given flags. The agent keeps the given flags in the
-// later stages of the scenario.
+// agentWith returns a function that restarts the agent with the given flags. The agent keeps these flags until another
+// restart changes them.
 func agentWith(flags ...string) func(context.Context, *exam) error {
 	return func(ctx context.Context, e *exam) error {
 		if err := e.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {

@@ -28,7 +28,8 @@ func (e *exam) stopComponent(ctx context.Context, component string, length time.
 	return err
 }
 
-// recordStop records a period in which containerd was stopped. The argument "ended" is true if the process exited.
+// recordStop records a period in which containerd was stopped. The argument "ended" is true if containerd's process
+// exited. It is false if the process was only frozen with SIGSTOP.
 func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -36,8 +37,8 @@ func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// A meeting is a barrier for several rows of the blame exam. Each row waits at the meeting until the last row has
-// arrived and has run a function.
+// With a meeting, several examRows (start-ups) wait for each other. The last one that arrives runs a function. After
+// this function has returned, all of them continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -48,8 +49,8 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// waitForAllThen runs the function "do" in the call of the last row. The calls of all other rows wait until "do" has
-// returned.
+// Each examRow of the meeting calls waitForAllThen once. The last call runs the function "do". All earlier calls wait
+// until "do" has returned.
 func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -71,11 +72,11 @@ func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	}
 }
 
-// stopRows returns three rows with one pod each. When a component of the node stops, the first pod is pulling its
-// image, the second pod's sandbox is starting, and the third pod's init container is running. The component is usually
-// stopped for longer than each step would still need.
+// stopRows returns three examRows with one pod each. During all three start-ups, a component of the node stops once. At
+// this time, the first pod's image is being pulled, the second pod's sandbox is starting, and the third pod's init
+// container is running. The stop usually lasts longer than the remaining time of each of these steps.
 func stopRows(component, words string, long func() time.Duration) []examRow {
-	const within = 3 * time.Second // minimum duration of each step if the component did not stop
+	const within = 3 * time.Second // without the stop, each step takes at least this time
 	all := newMeeting(3)
 	stop := func(ctx context.Context, x *examPod) error {
 		return all.waitForAllThen(ctx, func() error { return x.exam.stopComponent(ctx, component, within+long()/2) })

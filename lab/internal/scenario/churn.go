@@ -19,7 +19,8 @@ import (
 // churnVariable names the environment variable that contains the length of the scenario "churn" in minutes.
 const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
-// The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps only the
+// Limits of the scenario's length in minutes. A shorter scenario gives most alerts too little time, because they wait
+// five minutes before they fire. In a longer scenario, the first data could be lost, because Prometheus keeps only the
 // data of the last hour.
 const (
 	shortestChurn = 25
@@ -55,14 +56,14 @@ func churnMinutes(text string) (int, error) {
 	return minutes, nil
 }
 
-// The scenario "churn" runs a real Prometheus with the unchanged rules, for half an hour by default. While Prometheus
-// runs, the scenario makes the changes that are usual in a cluster. No alert is allowed to fire.
+// The scenario "churn" runs a real Prometheus with the unchanged rules. Meanwhile, the scenario makes the changes that
+// are usual in a cluster. No alert is allowed to fire. By default, the scenario lasts half an hour.
 func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	minutes, err := churnMinutes(os.Getenv(churnVariable))
 	if err != nil {
 		return err
 	}
-	// The alerts that name single namespaces and pods need the metrics that this flag enables.
+	// Some alerts name a namespace and its pods. These alerts need the metrics that this flag enables.
 	settings := node.AgentChange{Flags: []string{"--metrics-pod-labels=on"}}
 	if err := b.Node.RestartAgentWith(ctx, settings); err != nil {
 		return err
@@ -133,7 +134,8 @@ func (c *churner) repeatChange(
 	return nil
 }
 
-// judgeChurn requires that no alert fired, that Prometheus evaluated all rules, and that the scenario made its changes.
+// judgeChurn requires that no alert of podlapse fired, that Prometheus evaluated all rules, and that the scenario made
+// enough changes.
 func judgeChurn(
 	ctx context.Context, client prometheus.Client, v *Verdict, length time.Duration, done map[churnKind]int,
 ) error {
@@ -148,7 +150,7 @@ func judgeChurn(
 	if err := judgeRules(ctx, client, v); err != nil {
 		return err
 	}
-	// The range in the variable "whole" covers the entire scenario.
+	// The variable "whole" contains a PromQL range that covers the entire scenario.
 	whole := fmt.Sprintf("%ds", int((length + time.Minute).Seconds()))
 	for _, required := range []struct{ what, query string }{
 		{"both agents respond to most scrapes", `count(avg_over_time(up{job="podlapse"}[` + whole + `]) > 0.9) == 2`},
@@ -199,8 +201,8 @@ func judgeRules(ctx context.Context, client prometheus.Client, v *Verdict) error
 	return nil
 }
 
-// judgeSilence requires that no alert of podlapse fired. Pending alerts are allowed, because a condition can be true
-// for a short time without a problem.
+// judgeSilence requires that no alert of podlapse fired. Pending alerts are allowed, because the condition of an alert
+// can be true for a short time without a problem.
 func judgeSilence(ctx context.Context, client prometheus.Client, v *Verdict, whole string) error {
 	alerts, err := client.Query(ctx, `last_over_time(ALERTS{alertname=~"Podlapse.*"}[`+whole+`])`)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 
 // usualChanges returns the required number of changes per minute for each kind of change. The required number is 0 for
 // restarts of the agent. For all other kinds of change, the required number is between a third and a half of the
-// planned number. The scenario must make each kind of change at least once.
+// planned number. Independently of these numbers, the scenario must make each kind of change at least once.
 func usualChanges() map[churnKind]float64 {
 	return map[churnKind]float64{churnRollout: 1, churnScaling: 0.6, churnJob: 1, churnFailedJob: 0.2, churnCold: 1,
 		churnCrash: 0.1, churnElsewhere: 1, churnRestart: 0}
@@ -116,7 +116,8 @@ func (c *churner) restartDeployment(ctx context.Context, i int) error {
 		"annotations": map[string]any{"churn": fmt.Sprint(i)}}}})
 }
 
-// scaleDeployment alternately increases and decreases the number of replicas of a Deployment.
+// scaleDeployment alternately increases and decreases the number of replicas of a Deployment. The first call only
+// creates the Deployment.
 func (c *churner) scaleDeployment(ctx context.Context, i int) error {
 	const name = "scaled"
 	if i == 0 {

@@ -20,17 +20,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// plugin is the agent's program in a directory on kubectl's PATH.
+// plugin is the kubectl plugin. It is the agent's program, under the plugin's name, in a directory on kubectl's PATH.
 type plugin struct {
 	b   *bench.Bench
 	dir string
 }
 
 // commandLine tests the kubectl plugin while a pod pulls an image, after the pod's start-up, and after the pod's
-// deletion. After the start-up, the scenario tests all forms of arguments. The plugin must find the DaemonSet's agent
-// through the API server. The plugin must use a port-forward, because the agent serves data about pods only to loopback
-// clients. At the end, a browser opens the agent's page through the API server's proxy. Before the test with the
-// browser, the scenario deploys an agent that serves data about pods to all clients.
+// deletion. After the start-up, the scenario tests all forms of the plugin's arguments. The plugin must find the
+// DaemonSet's agent through the API server. The plugin must use a port-forward, because the agent serves data about
+// pods only to loopback clients. At the end, the scenario deploys an agent that serves data about pods to all clients.
+// A browser then opens this agent's page through the API server's proxy.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -139,8 +139,8 @@ func (p plugin) runPlugin(ctx context.Context, arguments ...string) (kubectlResp
 	return p.runKubectl(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet cannot forward ports until it has
-// read its pods from the API server.
+// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet first reads its pods from the API
+// server. Before that, the kubelet cannot forward ports.
 func (p plugin) awaitAgents(ctx context.Context) error {
 	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -152,7 +152,7 @@ func (p plugin) awaitAgents(ctx context.Context) error {
 		})
 }
 
-// awaitPull waits until the commands "top" and "pulls" show the progress of the pull of the pod's image.
+// awaitPull waits until the commands "top" and "pulls" show the progress of the pod's image pull.
 func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {
 		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond,
@@ -248,9 +248,9 @@ type phaseLength struct {
 	Merged    []string    `json:"merged_with"`
 }
 
-// judgeRules runs the command "explain" with two accounts. The command must succeed for the account with the rules in
-// docs/cli.md, and must fail for the account without permissions. judgeRules also tests the exit code for a pod that
-// never existed, and requires that shell completion queries the cluster.
+// judgeRules runs the command "explain" with two accounts. The command must succeed for the account with the RBAC rules
+// in docs/cli.md, and must fail for the account without permissions. judgeRules also tests the exit code for a pod that
+// never existed. Finally, it requires that the shell completion of --node returns the name of the node.
 func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 	pod := p.b.Namespace + "/shown"
 	rules := map[string][]rbacv1.PolicyRule{

@@ -93,7 +93,8 @@ func (p plugin) judgeFallback(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// judgePlugInPage runs the plugin's command "page" for the node, requests the page, and interrupts the plugin.
+// judgePlugInPage runs "kubectl podlapse page" for the node, requests the URL that the command prints, and interrupts
+// the command.
 func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
@@ -125,7 +126,8 @@ func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// requestPage requests the URL. If the response is not the page, requestPage returns an error.
+// requestPage requests the URL. If the request fails, or if the response is not podlapse's page, requestPage returns an
+// error.
 func requestPage(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

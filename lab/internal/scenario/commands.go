@@ -14,7 +14,7 @@ import (
 // responseAtMost is the maximum response time of the commands "report" and "explain".
 const responseAtMost = 2 * time.Second
 
-// runAgent runs a command of the agent's program, and returns its output.
+// runAgent runs the agent's program with the given arguments, and returns the program's standard output.
 func runAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
 	var exited *exec.ExitError

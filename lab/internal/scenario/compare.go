@@ -27,7 +27,7 @@ const Compare = "compare"
 // collector returns memory late. To show a difference of less than one megabyte, the scenario needs many measurements.
 const (
 	compareRounds  = 4
-	comparePairs   = 4 // number of agents per program; the agents of both programs run at the same time
+	comparePairs   = 4 // number of agents of each program; the agents of both programs run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // number of pods whose images the node must pull; these pods start one after the other
@@ -83,8 +83,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // createAccount creates a separate account for the version, so that the API server's audit log shows which version sent
-// a request. createAccount also copies the program, so that both programs' files are written in the same way. The way
-// in which a file was written and read influences how much of the file the kernel maps into memory.
+// a request. createAccount also copies the program, so that both programs' files are written in the same way. The
+// kernel maps a larger or smaller part of a file into memory, depending on how the file was written and read.
 func (t *comparedVersion) createAccount(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -166,9 +166,9 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// createPods creates two groups of pods. The images of the first group are on the node, and the pods start at a
-// constant rate. The node does not have the images of the second group, and the pods of this group start one by one.
-// Each pod with missing images requires its own Event watch.
+// createPods creates two groups of pods. The pods of the first group start at a constant rate, and the node already has
+// their images. The pods of the second group start one after the other, and the node must pull their images. Each pod
+// of the second group requires its own Event watch.
 func (c *comparedRound) createPods(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {
@@ -200,8 +200,8 @@ func (c *comparedRound) createPods(ctx context.Context, namespace string) error 
 	return nil
 }
 
-// seriesOf returns the names and labels of all samples. seriesOf skips the build information, which differs between the
-// programs.
+// seriesOf returns the names and labels of all samples. seriesOf skips podlapse_build_info, because this metric differs
+// between the programs.
 func seriesOf(text string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -239,8 +239,8 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 	}
 }
 
-// judgeMemory requires a proof, with 95 % confidence, that the additional memory of the new program is at most
-// moreMemory. An inconclusive measurement is also a problem.
+// judgeMemory requires that the new program uses at most moreMemory bytes more than the old program. The measurements
+// must prove this with 95 % confidence. If the measurements are inconclusive, judgeMemory reports a problem.
 func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 	v.Compared++
 	v.Note("%s: the difference is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what,
@@ -256,8 +256,8 @@ func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 	}
 }
 
-// judgeRequests requires that the new program's agents sent at most as many requests of each kind as the old program's
-// agents.
+// judgeRequests compares the requests that the agents of both programs sent. For each kind of request, the agents of
+// the new program must send at most as many requests as the agents of the old program.
 func judgeRequests(b *bench.Bench, v *Verdict, versions []comparedVersion) error {
 	var byProgram []map[string]int
 	for _, t := range versions {

@@ -11,14 +11,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage holds the resource usage of all agents of a run: sums, except for the memory. For comparison, the lab
-// also opens its own pod watch, which no agent uses.
+// agentsUsage contains the resource usage of all agents of a run. The fields "cpu", "requests" and "podBytes" are sums
+// over the agents. The fields "bareWatch" and "floor" describe two other clients, for comparison with the agents.
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64         // largest resident memory of an agent at the end of the run, in bytes
 	requests  float64       // number of requests to the API server
 	podBytes  float64       // number of bytes that pod watches received
-	bareWatch float64       // number of bytes that the lab's own pod watch received
+	bareWatch float64       // number of bytes that a pod watch without an agent received
 	floor     time.Duration // CPU time of a client-go reflector that follows the same pods
 }
 
@@ -106,7 +106,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name(),
 			u.requests)
 	}
-	const bookmarks = 0.01 // allowed relative difference: the two watches can receive different numbers of bookmarks
+	const bookmarks = 0.01 // allowed relative difference; one watch can receive more bookmarks than the other
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
 		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
 			kind.name(), one, u.bareWatch)
@@ -114,7 +114,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	return nil
 }
 
-// judgeReported requires that each agent reported every pod of a block.
+// judgeReported requires that each agent reported the start-up of every pod of a block.
 func (c *costRun) judgeReported(ctx context.Context, started []synthetic.Started) error {
 	for extra := range c.kind.agents {
 		reported, err := c.awaitRecords(ctx, extra, started)
@@ -133,8 +133,8 @@ func (c *costRun) judgeReported(ctx context.Context, started []synthetic.Started
 	return nil
 }
 
-// awaitRecords waits for the records of the started pods. If an agent lacks Events about a pod, the agent delays the
-// record by at most 15 s.
+// awaitRecords waits until an agent has recorded the start-ups of all started pods. If an agent lacks Events about a
+// pod, the agent delays the record by at most 15 s.
 func (c *costRun) awaitRecords(ctx context.Context, extra int,
 	started []synthetic.Started) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+c.namespace, 40*time.Second, 500*time.Millisecond,
@@ -161,8 +161,9 @@ func (c *costRun) awaitRecords(ctx context.Context, extra int,
 	return reported, err
 }
 
-// judgePod requires that the agent reports the outcome and the duration of every pull of a pod. To report the duration
-// of a pull, the agent needs all Events about the pull.
+// judgePod checks what an agent reported about the images of a pod. For each container, the agent must report whether
+// the node pulled the image. If the node pulled the image, the agent must also report the correct duration of the pull.
+// For the duration, the agent needs all Events about the pull. The agent must not report lost Events.
 func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeline) {
 	v := c.verdict
 	v.Compared++

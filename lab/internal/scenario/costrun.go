@@ -19,8 +19,8 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // bytes that a watch on the node's pods received; no agent uses this watch
-	delivered byteCount  // bytes that the bare Event watches received
+	bareWatch *byteCount // bytes that one pod watch without an agent received
+	delivered byteCount  // bytes that all Event watches without an agent received
 	namespace string     // namespace of the synthetic pods
 }
 
@@ -28,11 +28,12 @@ type costRun struct {
 type costBlock struct {
 	controlPlane time.Duration // CPU time of the API server and etcd
 	agents       agentsUsage
-	events       int // number of the synthetic kubelet's Events, except Created and Started
+	events       int // number of Events that the synthetic kubelet sent, except Created and Started
 }
 
-// runPairs runs pairs of blocks: one block on the agents' node, and one block on a node without agents. Then runPairs
-// judges the cost that the agents add, and the agents' requests to the API server.
+// runPairs runs pairs of blocks. Each pair has one block on the node with agents, and one block on the node without
+// agents. Then runPairs judges the cost that the agents add, and the agents' requests to the API server. If the load
+// has no agents, runPairs judges only the Event watches that run instead of agents.
 func (c *costRun) runPairs(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (c *costRun) runPairs(ctx context.Context) (err error) {
 	watching, end := context.WithCancel(ctx)
 	bareWatches, watching := errgroup.WithContext(watching)
 	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
-	for range c.kind.counterparts - 1 { // the program that StartFloor started already has a watch
+	for range c.kind.counterparts - 1 { // StartFloor has already started one watch
 		c.bareWatch = new(byteCount)
 		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err
@@ -113,7 +114,7 @@ func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock,
 			return l, err
 		}
 	}
-	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event
+	// The API server might still be deleting the objects of the previous block. The agents also keep a shared Event
 	// watch open for some seconds. The pause keeps the cost of the previous block out of the measurement of this block.
 	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
@@ -154,8 +155,8 @@ func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock,
 	return l, err
 }
 
-// openEventWatches opens Event watches that no agent uses. The goroutines of the group keep these watches open until
-// ctx ends.
+// openEventWatches opens Event watches that belong to no agent. The goroutines of the group keep these watches open
+// until ctx ends.
 func (c *costRun) openEventWatches(ctx context.Context, group *errgroup.Group) error {
 	for range c.kind.eventWatches {
 		err := keepOpen(ctx, group, c.bench, func(ctx context.Context, client *kube.Client, opened func()) error {
@@ -176,7 +177,8 @@ func (c *costRun) deleteBlock(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, c.bench.Kube, c.namespace)
 }
 
-// blockName returns the prefix of the names of a block's pods and images. Block 0 is not measured.
+// blockName returns the prefix of the names of a block's pods. If the node must pull the images, the images' names also
+// contain this prefix. Block 0 is not measured.
 func (c *costRun) blockName(number int) string {
 	return fmt.Sprintf("%s-%d-%d", c.kind.images(), c.kind.number, number)
 }
@@ -186,7 +188,7 @@ func (c *costRun) startAfter(index int) time.Duration {
 	return time.Duration(index) * time.Second / time.Duration(c.kind.rate)
 }
 
-// createPods creates the pods at a constant rate, and returns when the last pod runs.
+// createPods creates the pods at a constant rate, and returns when all pods run.
 func (c *costRun) createPods(ctx context.Context, name, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)
@@ -200,7 +202,7 @@ func (c *costRun) createPods(ctx context.Context, name, node string) ([]syntheti
 			images := make([]string, costContainers)
 			for j := range images {
 				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", c.namespace, j+1)
-				if c.kind.cold { // each pod has images that no other pod has pulled
+				if c.kind.cold { // no other pod uses the images of this pod
 					images[j] = fmt.Sprintf("images.invalid/%s/%s/image-%d-%d:1", c.namespace, name, i+1, j+1)
 				} else {
 					c.runtime.AddImage(images[j])

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// decimal formats a duration in exact decimal seconds, as the agent's API does.
+// decimal formats a duration as decimal seconds, without rounding. The agent's API uses the same format.
 func decimal(d time.Duration) json.Number {
 	return json.Number(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second))
 }

@@ -62,7 +62,8 @@ func saveTimelineAs(b *bench.Bench, name string, timeline agent.Timeline) error 
 	return nil
 }
 
-// keepObservations saves the observations that the agent has recorded so far, because the next agent starts a new file.
+// keepObservations copies the observations that the agent has recorded so far. When the next agent starts, it begins a
+// new file.
 func keepObservations(b *bench.Bench, name string) error {
 	recorded, err := os.ReadFile(b.Node.AgentObservations())
 	if err != nil {

@@ -63,7 +63,8 @@ func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return judgeRecords(shop.Observer, v)
 }
 
-// documentedCommands returns the commands of all documents for users, in the order of the documents.
+// documentedCommands returns the commands of all documents for users. The order of the documents is README.md, docs and
+// docs/runbooks.
 func documentedCommands(repository string) ([]markdown.Command, error) {
 	var files []string
 	for _, pattern := range []string{"README.md", "docs/*.md", "docs/runbooks/*.md"} {
@@ -210,7 +211,7 @@ func copyFile(from, to string) error {
 // runDocumented runs the commands, and adds a problem to the verdict for each command that fails.
 func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, commands []markdown.Command) error {
 	marked, ran := 0, map[string]bool{}
-	var background []*documentedProcess // background processes of the current block
+	var background []*documentedProcess // background processes of the current code block
 	last := markdown.Command{}
 	endBlock := func() {
 		if err := stopAll(background); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/markdown"
 )
 
-// helmCall is a call of the program helm that installs, upgrades or renders the chart.
+// helmCall is a call of helm. The call installs, upgrades or renders the chart.
 type helmCall struct {
 	release, chart, namespace string
 	values                    map[string]any
@@ -34,10 +34,10 @@ type helmReleases struct {
 	file  string                    // the document that contains the latest command
 }
 
-// valuesAfter returns the values that a release has after a call of helm. At the start of each document, only the
-// release of the first documented installation exists, with its original values. Within a document, each command
-// changes the values as Helm would change them. If an upgrade drops values of the release, valuesAfter returns an
-// error.
+// valuesAfter returns the values that a release has after a call of helm. When a document begins, no release exists
+// except the release of the first documented installation. That release has its original values. Within a document,
+// each command changes the values as Helm would change them. If an upgrade without --install drops values of the
+// release, valuesAfter returns an error.
 func (r *helmReleases) valuesAfter(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}
@@ -172,7 +172,7 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	return parsed, nil
 }
 
-// applyFlag applies a flag with its value.
+// applyFlag adds a flag and its value to the call.
 func (c *helmCall) applyFlag(flag, value, dir string) error {
 	switch flag {
 	case "-n", "--namespace":

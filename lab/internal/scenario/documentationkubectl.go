@@ -10,9 +10,9 @@ import (
 
 // kubectlCall contains the parts of a call of kubectl.
 type kubectlCall struct {
-	verb      string   // kubectl's command, with the subcommand if kubectl requires one, such as "rollout status"
+	verb      string   // kubectl's command, such as "get"; with its subcommand, such as "rollout status"
 	namespace string   // value of the flag --namespace, or an empty string
-	words     []string // arguments after the command that are not flags
+	words     []string // arguments after the command, without flags
 	program   []string // the program after --, with its arguments
 }
 
@@ -53,10 +53,10 @@ func readKubectl(call markdown.Call) kubectlCall {
 	return read
 }
 
-// kubectlChange reports whether a call of kubectl changes objects that the lab needs. If a call changes objects that
-// the lab needs, the scenario runs the call as a dry run. If a call changes only namespaced objects in the namespace of
-// the documents' examples, the scenario runs the call without a dry run. If kubectlChange does not know the command, or
-// if the scenario cannot run the command, kubectlChange returns an error.
+// kubectlChange reports whether a call of kubectl changes objects that the lab needs. The scenario runs such a call as
+// a dry run. All other calls run normally: they change no objects, or they change only namespaced objects in the
+// namespace of the documents' examples. If the scenario does not know or does not allow the command, kubectlChange
+// returns an error.
 func kubectlChange(call markdown.Call) (bool, error) {
 	read := readKubectl(call)
 	inShop := read.namespace == documentedNamespace && read.isNamespaced()
@@ -86,7 +86,7 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
 }
 
-// isNamespaced reports whether a call of kubectl concerns only objects of one namespace. For kubectl apply,
+// isNamespaced reports whether a call of kubectl concerns only namespaced objects, such as pods. For kubectl apply,
 // isNamespaced assumes that files contain only namespaced objects.
 func (c kubectlCall) isNamespaced() bool {
 	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",
@@ -101,8 +101,8 @@ func (c kubectlCall) isNamespaced() bool {
 	return slices.Contains(kinds, kind)
 }
 
-// readsOnly returns an error if a call of podlapse's program or of curl can change data, or if the scenario does not
-// know the subcommand.
+// readsOnly checks a call of podlapse-agent or curl. If an option of curl can change data, readsOnly returns an error.
+// If the scenario does not know the subcommand of podlapse-agent, readsOnly also returns an error.
 func readsOnly(call markdown.Call) error {
 	if call[0] == "curl" {
 		for _, word := range call[1:] {

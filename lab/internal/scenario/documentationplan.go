@@ -11,11 +11,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentedRun describes the execution of a documented command.
+// documentedRun describes how the scenario runs a documented command.
 type documentedRun struct {
 	text  string         // text of the command, with the lab's names instead of placeholders
-	helm  markdown.Call  // arguments of helm, if the command calls helm; the scenario renders the chart itself
-	until *regexp.Regexp // output after which the scenario interrupts the command; nil if the command ends by itself
+	helm  markdown.Call  // call of helm, or nil; the scenario does not run helm, but renders the chart itself
+	until *regexp.Regexp // the output must match this before an interrupt; nil if the command ends on its own
 	exits bool           // true if the command must exit with status 0 after an interrupt
 	stays bool           // true if the command keeps running until the end of its block
 	shows bool           // true if the command must print text on standard output
@@ -37,8 +37,8 @@ func documentedNames(agentPod string) map[string]string {
 	}
 }
 
-// documentedExamples maps the names of objects in the example cluster of docs/cli.md to names in the lab. Other tests
-// compare the output in docs/cli.md with the output of the commands.
+// documentedExamples maps object names in docs/cli.md to names in the lab. These objects belong to the example cluster
+// of docs/cli.md. Other tests compare the output in docs/cli.md with the output of the commands.
 func documentedExamples() map[string]string {
 	return map[string]string{"worker-1": layout.NodeName, "worker-2": layout.NodeName, "cart-b": documentedSet + "-0",
 		"mail-b":          documentedSet + "-0",
@@ -54,8 +54,8 @@ var (
 	inAgents    = regexp.MustCompile(`(-n|--namespace)[ =]` + node.AgentNamespace + `\b`)
 )
 
-// planDocumented describes how the scenario executes a command. If the scenario cannot run the command, the error
-// contains a remedy.
+// planDocumented describes how the scenario runs a command. If the scenario cannot run the command, planDocumented
+// returns an error that tells the developer what to change.
 func planDocumented(command markdown.Command, names map[string]string) (documentedRun, error) {
 	fail := func(format string, arguments ...any) (documentedRun, error) {
 		return documentedRun{}, fmt.Errorf("%s:%d: the scenario cannot run the command %s: %s", command.File,
@@ -109,14 +109,14 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	return run, nil
 }
 
-// replacePlaceholders replaces two kinds of words in a command with names in the lab: placeholders, and names of
-// objects in the example cluster. If placeholders have no name in the lab, the result "unknown" is the first of these
-// placeholders.
+// replacePlaceholders replaces placeholders in a command with names in the lab. It also replaces the names of objects
+// in the example cluster. The result "unknown" is the first placeholder that has no name in the lab, or an empty
+// string.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
 		word := parts[2]
-		if parts[3] != "" || len(word) < 2 || word == "EOF" { // the match is an assignment or a part of a script
+		if parts[3] != "" || len(word) < 2 || word == "EOF" { // an assignment, a single letter, or EOF
 			return match
 		}
 		if word == "POD" && inAgents.MatchString(text) {
@@ -138,7 +138,7 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	return replaced, unknown
 }
 
-// documentedEnd returns a pattern for the standard output of a command that does not end on its own. When the output
+// documentedEnd returns a pattern for a command that does not end on its own. When the command's standard output
 // matches the pattern, the scenario can interrupt the command. The result "exits" is true if the program handles the
 // interrupt and must exit with status 0. For a command that ends on its own, documentedEnd returns an empty pattern.
 func documentedEnd(call markdown.Call) (until string, exits bool) {

@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// documentedShell runs the documents' commands as a user would, in a clone of the repository.
+// documentedShell runs the documents' commands as a user would. The working directory looks like a clone of the
+// repository.
 type documentedShell struct {
 	b           *bench.Bench
 	dir         string            // the working directory
@@ -61,7 +62,8 @@ type documentedProcess struct {
 	end            context.CancelFunc
 }
 
-// startCommand starts a command in a separate process group, because the shell does not forward signals.
+// startCommand starts a shell that runs the command. The shell and its programs get their own process group, so that a
+// signal to the group reaches all of them. The shell itself does not forward signals.
 func (s documentedShell) startCommand(ctx context.Context, run documentedRun) (*documentedProcess, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", run.text)
@@ -124,9 +126,9 @@ func (p *documentedProcess) await() error {
 	return nil
 }
 
-// interrupt interrupts the command like Ctrl-C. interrupt returns an error if the command ended before the interrupt.
-// interrupt also returns an error if the command does not end within interruptLimit, or fails after the interrupt. An
-// exit because of SIGINT counts as a failure if documentedRun.exits is true, and as a success if it is false.
+// interrupt sends SIGINT to the command, as Ctrl-C does. interrupt returns an error if the command ended before the
+// interrupt. interrupt also returns an error if the command does not end within interruptLimit, or if the command fails
+// after the interrupt. If SIGINT itself ends the command, interrupt returns an error only if the field "exits" is true.
 func (p *documentedProcess) interrupt() error {
 	defer p.end()
 	select {
@@ -199,8 +201,8 @@ func newDocumentedOutput() *documentedOutput {
 	return &documentedOutput{grown: make(chan struct{}, 1)}
 }
 
-// documentedOutputLimit is the maximum size of the collected output, in bytes. documentedOutput drops all output
-// beyond this size.
+// documentedOutputLimit limits the size of the collected output, in bytes. When the collected output has reached this
+// size, documentedOutput drops all further output.
 const documentedOutputLimit = 1 << 20
 
 // Write never fails, so that the command does not end early.

@@ -16,9 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// picturesVariable names the environment variable that contains the directory of the documents' pictures. The
-// scenarios "page", "node-startup" and "command-line" replace the pictures in this directory. If the variable is
-// empty, the scenarios replace no pictures.
+// picturesVariable is the name of an environment variable. The variable contains the path of the directory with the
+// documents' pictures. The scenarios "page", "node-startup" and "command-line" replace the pictures in this directory.
+// If the variable is empty, the scenarios replace no pictures.
 const picturesVariable = "PODLAPSE_PICTURES"
 
 // The names of the documents' pictures.
@@ -27,8 +27,8 @@ const (
 	topPicture  = "top.svg"
 )
 
-// savePagePicture replaces the picture that has the given name. The picture has a palette, so its file is a third of
-// the screenshot's size.
+// savePagePicture replaces the picture that has the given name. The new picture uses a palette of colors, so its file
+// has a third of the size of the screenshot.
 func savePagePicture(screenshot, name string) error {
 	dir := os.Getenv(picturesVariable)
 	if dir == "" {
@@ -52,7 +52,8 @@ func savePagePicture(screenshot, name string) error {
 	return savePicture(dir, name, out.Bytes())
 }
 
-// commonColors returns the most frequent colors of an image, at most as many as a palette can have.
+// commonColors returns the most frequent colors of an image. The result has at most 256 colors, because a palette
+// cannot have more.
 func commonColors(shot image.Image) color.Palette {
 	const paletteSize = 256
 	counts := map[color.RGBA]int{}

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load of event-cost: blocks of synthetic pods on two nodes that have no kubelet.
+// The scenario "event-cost" starts synthetic pods on two nodes that have no kubelet.
 const (
 	costNode       = "node-2" // name of the node with agents
 	plainNode      = "node-3" // name of the node without agents
@@ -27,22 +27,24 @@ const (
 	agentsEvents = "source=kubelet,reason!=Created,reason!=Started"
 )
 
-// costVariable is the name of the environment variable that selects a form of the scenario "event-cost": "quick",
-// "floor" or "whole".
+// costVariable is the name of an environment variable. The variable selects the loads that the scenario "event-cost"
+// measures. The values are "quick", "floor" and "whole". An empty value means "whole".
 const costVariable = "PODLAPSE_EVENT_COST"
 
 // costKind is a kind of load, with the parameters of its measurement.
 type costKind struct {
-	number  int // position of the load in the form, so that no two loads use the same names
+	number  int // number of the load, counted from 1; a part of the names of the pods
 	cold    bool
 	rate    int // starts per second
 	earlier int // number of Events in the namespace before the load
 	pods    int // number of pods in one block
 	agents  int // number of agents that run at the same time
-	// number of bare pod watches: pod watches without an agent, including the watch of StartFloor's program
+	// number of bare pod watches; a bare pod watch is a pod watch without an agent; one of these watches belongs to the
+	// program that StartFloor starts
 	counterparts int
-	// number of bare Event watches, which run instead of agents: watches on the namespace's Events. If there are also
-	// bare pod watches, their number is the same, and a pod watch and an Event watch together count as one.
+	// number of bare Event watches; a bare Event watch is a watch on the namespace's Events that belongs to no agent.
+	// If eventWatches is not 0, the load has no agents. If counterparts and eventWatches are not 0, they are equal.
+	// Then one pod watch and one Event watch together count as one agent.
 	eventWatches int
 	selector     string // field selector of the bare Event watches
 	pairs        int    // number of pairs of blocks; each pair has one block on each node
@@ -68,8 +70,8 @@ func (k costKind) name() string {
 	return name
 }
 
-// tail returns the time from the creation of the last pod until the pod is ready and the agents have read the pod's
-// Events.
+// tail returns the time that a block needs after the creation of its last pod. In this time, the pod becomes ready, and
+// the agents read the pod's Events.
 func (k costKind) tail() time.Duration {
 	if k.cold {
 		return 4 * time.Second
@@ -77,7 +79,7 @@ func (k costKind) tail() time.Duration {
 	return 2 * time.Second
 }
 
-// target returns the largest allowed CPU time of the API server and etcd for one agent and one start.
+// target returns the maximum CPU time that one agent may cost the API server and etcd for one pod start.
 func (k costKind) target() time.Duration {
 	if k.cold {
 		return 2 * time.Millisecond
@@ -85,35 +87,41 @@ func (k costKind) target() time.Duration {
 	return 200 * time.Microsecond
 }
 
-// agentCount returns the number of agents on costNode, and counts each bare watch (a watch without an agent) as an
-// agent. The scenario divides the measured cost by the result of agentCount. If no bare pod watches are wanted, the
-// result excludes the pod watch of StartFloor's program, although the measured cost includes the cost of this watch.
+// agentCount returns the number by which the scenario divides the measured cost. This number is the number of agents,
+// plus the number of bare watches, which are watches without an agent. A bare pod watch and a bare Event watch together
+// count as one. If the field "counterparts" is 0, agentCount does not count the pod watch of StartFloor's program. The
+// measured cost includes this watch nevertheless.
 func (k costKind) agentCount() int { return k.agents + max(k.counterparts, k.eventWatches) }
 
-// costKinds returns the loads of a form of the scenario. The scenario measures each load separately.
+// costKinds returns the loads that the value of costVariable selects. The scenario measures each load separately.
 //
-// Without agents, at 20 starts per second, a start costs the API server and etcd 44 ms of CPU if the images are already
-// on the node, and 62 ms with cold images. The cost of a start varies by several percent from block to block, mostly
-// because of garbage collection. A small cost is visible only if the cost occurs many times.
+// If the node already has the images, a pod start costs the API server and etcd 44 ms of CPU time. If the node must
+// pull the images, a pod start costs 62 ms. Both costs are without agents, at 20 starts per second. The cost of a start
+// varies by several percent from block to block, mostly because of garbage collection. So the scenario can measure a
+// small cost only if this cost occurs many times.
 //
-// A bare watch is a pod watch that does not belong to an agent. If a pod's images are already on the node, an agent
-// sends no request except its pod watch, so the agent costs as much as one pod watch. To prove that the agent sends no
-// other request, the scenario requires that two counters stay unchanged while pods start: the agent's counter of
-// requests, and the API server's counter of Event watches. The scenario runs one agent, and 59 or 119 watches without
-// an agent that send the same request as the agent's pod watch. More agents would slow down the API server, because the
-// agents and the API server share two cores. Apart from bookmarks, the newest watch without an agent must receive as
-// many bytes as the agent's watch. With cold images, the agents also open Event watches when they need Events, so pod
-// watches alone cannot replace agents.
+// A bare pod watch is a pod watch without an agent. If the node already has a pod's images, an agent sends no request
+// except its pod watch. So the agent costs as much as one bare pod watch. While pods start, the agent's counter of
+// requests and the API server's counter of Event watches must not change. This proves that the agent sends no other
+// request. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the same request as the
+// agent's pod watch. More agents would slow down the API server, because the agents and the API server share two cores.
+// The agent's pod watch and the newest bare pod watch must receive the same number of bytes, except for bookmarks.
 //
-// At 2 starts per second, the machine has enough CPU for twice as many agents and watches as at 20 starts per second.
-// With more agents and watches, the measured cost per agent is more exact.
+// If the node must pull images, the agents also open Event watches. So bare pod watches alone cannot replace such
+// agents.
 //
-// A bare Event watch is an Event watch that does not belong to an agent. For each Event watch, etcd sends every new
-// Event of the namespace to the API server, and the API server decodes the Event before it applies the field selector.
-// So the cost of a bare Event watch that delivers nothing is the least possible cost of a program that keeps an Event
-// watch open while pods pull images. A bare Event watch with an agent's selector delivers the same Events as an agent's
-// watch on the namespace. A bare pod watch and such an Event watch together are the least that an agent needs for a pod
-// that pulls images. The form "floor" measures such pairs of watches, and the same number of agents.
+// At 2 starts per second, the machine has enough CPU for more agents and watches than at 20 starts per second. With
+// more agents and watches, the measured cost per agent is more exact.
+//
+// A bare Event watch is an Event watch without an agent. For each Event watch, etcd sends every new Event of the
+// namespace to the API server. The API server decodes the Event before it applies the field selector. So each Event
+// watch has a cost, even if it delivers nothing. A program that keeps an Event watch open while pods pull images costs
+// at least as much as a bare Event watch that delivers nothing.
+//
+// A bare Event watch with an agent's field selector delivers the same Events as an agent's watch on the namespace. If a
+// pod pulls images, an agent needs at least a pod watch and such an Event watch. With the value "floor", the scenario
+// measures three loads: bare Event watches that deliver nothing, pairs of a bare pod watch and a bare Event watch, and
+// agents. The number of pairs is the same as the number of agents.
 func costKinds(form string) ([]costKind, error) {
 	const pulling = 16 // number of agents, for pods that pull images at 2 starts per second
 	agents := func(earlier int) costKind {
@@ -150,14 +158,15 @@ func costKinds(form string) ([]costKind, error) {
 }
 
 // eventCost measures each load in pairs of blocks: one block on a node with agents (A) and one block on a node without
-// agents (B). The difference between the two blocks of a pair is the cost of the agents. The order within a pair
-// changes from pair to pair (AB, BA, AB), so a slow drift of the cost has no effect on the result.
+// agents (B). A block is a group of pods that start at a constant rate. The difference between the two blocks of a pair
+// is the cost of the agents. The order within a pair changes from pair to pair (AB, BA, AB), so a slow drift of the
+// cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference between two blocks excludes the cost of an idle agent. On a real
-// node, the kubelet also watches the pods of the node, and the API server encodes a change only once for all watches
-// with the same parameters. The two nodes have no kubelet, so the scenario opens one watch for each node, with the same
-// parameters as a kubelet's watch. All blocks with the same number of earlier Events use the same namespace. After each
-// block, the scenario deletes the Events of the block.
+// node, the kubelet also watches the pods of the node. The API server encodes a change only once for all watches with
+// the same parameters. The two nodes of the scenario have no kubelet. So the scenario opens one watch for each node,
+// with the same parameters as a kubelet's watch. Loads with the same number of earlier Events use the same namespace.
+// After each block, the scenario deletes the Events of the block.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	kinds, err := costKinds(os.Getenv(costVariable))
 	if err != nil {
@@ -183,7 +192,7 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			return err
 		}
 	}
-	namespaces := map[int]string{} // name of the namespace, by number of earlier Events
+	namespaces := map[int]string{} // maps the number of earlier Events to the name of the namespace
 	for _, kind := range kinds {
 		if namespaces[kind.earlier] == "" {
 			namespace, remove, failed := busyNamespace(living, b, kind.earlier)
@@ -219,16 +228,16 @@ func busyNamespace(ctx context.Context, b *bench.Bench, earlier int) (name strin
 	return name, remove, nil
 }
 
-// followNode opens a watch on a node's pods over a separate connection, as every kubelet and agent does. The group
-// keeps the watch open until ctx ends.
+// followNode opens a watch on a node's pods over a separate connection, as every kubelet and agent does. A goroutine of
+// the group keeps the watch open until ctx ends.
 func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node string, into io.Writer) error {
 	return keepOpen(ctx, group, b, func(ctx context.Context, client *kube.Client, opened func()) error {
 		return client.FollowNode(ctx, node, into, opened)
 	})
 }
 
-// keepOpen opens a watch over a separate connection and waits until the watch is open. The group keeps the watch open
-// until ctx ends.
+// keepOpen opens a watch over a separate connection and waits until the watch is open. A goroutine of the group keeps
+// the watch open until ctx ends.
 func keepOpen(ctx context.Context, group *errgroup.Group, b *bench.Bench,
 	follow func(ctx context.Context, client *kube.Client, opened func()) error) error {
 	client, err := b.Node.Kube()
@@ -262,8 +271,8 @@ func (c *byteCount) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// judgeCost requires, with 95 % confidence, that the cost is below the target. An inconclusive measurement is also a
-// problem.
+// judgeCost requires that the cost is at most the target. The measurement must prove this with 95 % confidence. If the
+// measurement is inconclusive, judgeCost reports a problem.
 func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration]) {
 	v.Compared++
 	switch {
@@ -277,10 +286,10 @@ func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration])
 	}
 }
 
-// judgeFloor requires, with 95 % confidence, that a bare Event watch costs something. If the measurement cannot show
-// this cost, the measurement does not work. If the watches' selector matches Events, the watches must also have
-// received Events. Otherwise, the watches must have received nothing. The parameter "delivered" is the number of bytes
-// that the watches received.
+// judgeFloor requires that a bare Event watch has a cost above zero. The measurement must prove this with 95 %
+// confidence. If the measurement cannot show this cost, the measurement does not work. The parameter "delivered" is the
+// number of bytes that the watches received. If the field selector matches no Event, the watches must receive nothing.
+// Otherwise, the watches must receive Events.
 func judgeFloor(v *Verdict, kind costKind, cost pairedDifferences[time.Duration], delivered int64) {
 	v.Compared += 2
 	if want := kind.selector != noEvent; (delivered > 0) != want {

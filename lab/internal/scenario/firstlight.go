@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// limit is the largest difference that the scenario accepts between the agent's durations and the truth. The limit
-// allows for work that belongs to a phase but is not injected, for example creating a network namespace, unpacking a
+// limit is the largest accepted difference between a duration that the agent reports and the true duration. A phase
+// also contains work whose duration the scenario does not set, for example creating a network namespace, unpacking a
 // layer, or starting a process.
 const limit = 250 * time.Millisecond
 
@@ -69,7 +69,7 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	stack := b.Node.Stack
-	// No evidence separates the network's setup from the pull of the pause image.
+	// If the node must pull the pause image first, nothing shows when this pull ends and the network setup begins.
 	setup := phaseOrGroup(timeline, "", "network", "sandbox_setup", stack.ColdPause)
 	v.Phase(timeline, setup, "", networkDelay, network.Length(), limit)
 	v.Phase(timeline, "init_run", "init", initRun, initRun, limit)
@@ -82,8 +82,10 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// phaseOrGroup returns the phase, or the group phase if the agent does not report the phase of the container alone and
-// the stack allows the group phase instead. An empty container name means the phase of any container.
+// phaseOrGroup returns the name of the phase that the scenario must check. Usually, this is the given phase. If the
+// timeline does not contain this phase for the container, and if "allowed" is true, phaseOrGroup returns the group
+// phase. A group phase stands for several phases that the agent reports together. An empty container name matches all
+// containers.
 func phaseOrGroup(timeline agent.Timeline, container, phase, group string, allowed bool) string {
 	if _, alone, _ := timeline.In(phase, container); !alone && allowed {
 		return group

@@ -27,15 +27,17 @@ const (
 )
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. The
-// scenario starts pods on 100 synthetic nodes. Each node with pods also has a watch like a kubelet's watch. A few of
-// the nodes with pods have a real agent. All other agents are replaced with bare watches (watches without an agent)
-// that send the same request as an agent's pod watch. Most bare watches are for nodes without pods: the API server must
-// keep these watches open, but has nothing to send. The scenario "event-cost" shows that a watch without an agent costs
-// the API server as much as an agent whose node already has all images. The scenario "fleet-cost" requires that an
-// agent and a watch without an agent receive almost the same number of bytes.
+// scenario starts pods on 100 synthetic nodes. For each of these nodes, the scenario opens one watch in place of the
+// kubelet's watch. A few of these nodes have a real agent. Bare watches replace all other agents. A bare watch is a
+// watch without an agent that sends the same request as an agent's pod watch. Most bare watches are for nodes without
+// pods. The API server must keep these watches open, but has nothing to send.
 //
-// kwok could simulate the nodes too, but kwok has no container runtime. Without a runtime, each agent would need the
-// Events of each pod, but agents on real nodes do not need these Events.
+// The scenario "event-cost" shows that a bare watch costs the API server as much as an agent whose node already has all
+// images. The scenario "fleet-cost" requires that an agent and a bare watch receive almost the same number of bytes.
+//
+// The tool kwok could also simulate nodes, but kwok has no container runtime. Without a container runtime, an agent
+// needs the Events of all pods on its node. With a container runtime, an agent usually needs no Events of a pod whose
+// images the node already has.
 func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -104,7 +106,7 @@ func (f *fleet) startPod(ctx context.Context, name string, node int) error {
 	return err
 }
 
-// removeNodes removes the nodes. The caller of the scenario removes the pods.
+// removeNodes removes the nodes. After the scenario, the caller of fleetCost removes the pods.
 func (f *fleet) removeNodes(ctx context.Context) error {
 	var failures []error
 	for i := range f.nodes {
@@ -165,9 +167,10 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// openWatches opens one watch without an agent for each element of the list "into", starting at the index "first".
-// openWatches opens several watches at the same time. Each watch adds the bytes that it receives to its element of
-// "into". If the element is nil, the watch does not count its bytes.
+// openWatches opens pod watches without an agent: one watch for each element of "into", from the index "first" on. The
+// index of the element is the index of the watched node. openWatches opens several watches at the same time. Each watch
+// adds the number of received bytes to its element of "into". If the element is nil, the watch does not count its
+// bytes.
 func (f *fleet) openWatches(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
 	opening.SetLimit(64) // more connections at a time would only wait for the machine's two cores
@@ -221,8 +224,9 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 	return block, f.clear(ctx)
 }
 
-// rollOut opens all watches without an agent at once, and measures their cost. Then rollOut starts the real agents.
-// rollOut also measures how much the watches and the real agents together increase the API server's memory.
+// rollOut opens all watches without an agent at once, and measures the cost of opening these watches. Then rollOut
+// starts the real agents. rollOut also measures how much the watches and the real agents together increase the API
+// server's memory.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
@@ -248,7 +252,7 @@ func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize
 	return bare, err
 }
 
-// serverCPU returns the CPU time of the API server and etcd while an action runs.
+// serverCPU returns the CPU time that the API server and etcd use while an action runs.
 func (f *fleet) serverCPU(action func() error) (time.Duration, error) {
 	before, err := f.bench.Node.ControlPlaneCPU()
 	if err != nil {
@@ -288,8 +292,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// receivedBytes returns two numbers of bytes: the bytes that the pod watches of all real agents received, and the bytes
-// that the watches without an agent received for the nodes with pods.
+// receivedBytes returns two numbers of bytes. The number "agents" is the sum for the pod watches of all real agents.
+// The number "watches" is the sum for the watches without an agent, but only for the nodes with pods.
 func (f *fleet) receivedBytes(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

@@ -18,7 +18,7 @@ const (
 // agent.
 type fleetSize struct {
 	agents      int
-	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once
+	rollout     []time.Duration // CPU time of the API server and etcd to open all bare watches at once
 	rolloutTook []time.Duration // time until all bare watches were open
 	idle        []time.Duration // CPU time of the API server and etcd in one second without starts
 	start       []time.Duration // CPU time of the API server and etcd for one start
@@ -26,8 +26,8 @@ type fleetSize struct {
 	startBytes  []float64       // bytes that one agent's pod watch receives for one start
 }
 
-// regression is the straight line "value = base + slope*agents" through measured points, with the variance of the
-// points around the line.
+// regression is a straight line through measured points: value = base + slope*agents. The field "variance" is the
+// variance of the points around the line.
 type regression struct {
 	base, slope      float64
 	variance         float64
@@ -68,8 +68,8 @@ func (r regression) predict(agents float64) (value, atMost float64) {
 	return value, value + student95(r.points-2)*standardError
 }
 
-// extrapolation lists the mean of the measured values for each number of agents, and the extrapolated value for the
-// large cluster.
+// extrapolation returns one row of text for each measured quantity. A row contains the mean of the measured values for
+// each number of agents, and the extrapolated value for the large cluster.
 func extrapolation(sizes []fleetSize) []string {
 	row := func(what, unit string, values func(fleetSize) []float64) string {
 		var x, y []float64

@@ -15,12 +15,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// The limits of the agent's port, as documented in docs/security.md.
+// Limits of the agent's HTTP server: see docs/security.md. Only hostileLimit is a limit that this scenario sets.
 const (
 	mostHeader      = 16 << 10
 	mostConnections = 32 // maximum number of connections of one client
 	headerWithin    = 5 * time.Second
-	hostileLimit    = 16 << 20 // largest growth of the agent's memory, in bytes
+	hostileLimit    = 16 << 20 // largest allowed growth of the agent's memory, in bytes
 )
 
 // judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, it must still
@@ -100,7 +100,8 @@ func (h maliciousClient) sendRefused(ctx context.Context) error {
 	return nil
 }
 
-// sendTokens sends invented tokens of maximum length, one by one, and faster than the agent allows for one client.
+// sendTokens sends long invented tokens, one after the other. It sends more requests per second than the agent allows
+// for one client.
 func (h maliciousClient) sendTokens(ctx context.Context) error {
 	const tokens = 600
 	connection, err := h.connectFrom(ctx, "127.0.0.3")
@@ -123,7 +124,8 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 		counts[status]++
 	}
 	h.v.Compared++
-	// The agent caches invalid tokens, and does not query the API server about a cached token again.
+	// The agent also limits its token reviews at the API server. If this limit is used up, the agent responds with 503
+	// to a new token.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != tokens {
 		h.v.Problem("%d invented tokens at once: responses %v, want all refused, some of them with 429", tokens, counts)
@@ -132,8 +134,9 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 	return nil
 }
 
-// openSilent opens more connections than the agent accepts, from each of three addresses. On each connection,
-// openSilent sends as much of a header as the agent accepts, and then sends nothing more.
+// From each of three addresses, openSilent opens more connections than the agent accepts from one client. On each
+// connection, openSilent sends an incomplete header, which is almost as long as the agent accepts. Then it sends
+// nothing more.
 func (h maliciousClient) openSilent(ctx context.Context) (silentConnections, error) {
 	held := silentConnections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -152,7 +155,7 @@ func (h maliciousClient) openSilent(ctx context.Context) (silentConnections, err
 	return held, nil
 }
 
-// silentConnections contains connections on which the client sends nothing more.
+// silentConnections contains the connections that openSilent has opened.
 type silentConnections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -164,8 +167,8 @@ func (c silentConnections) close() {
 	}
 }
 
-// checkClosed requires that the agent closes all connections within a few seconds after the time limit for their
-// headers has passed.
+// checkClosed requires that the agent closes all connections in time. The agent waits for a header for at most
+// headerWithin. It may close the connection a few seconds later.
 func (c silentConnections) checkClosed(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0

@@ -18,8 +18,8 @@ import (
 // cannot be mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault injected into an honest pod
-	// duration of the first pull; long, so that a second pod needs a pull before the first pull ends, even on a busy
-	// machine
+	// duration of the first pull; long, because the second pull must reach the queue during the first pull, even on a
+	// busy machine
 	coldPull     = 8 * time.Second
 	attackLead   = 5 * time.Second  // time from the start of the attack to the start of the honest pods
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
@@ -32,12 +32,13 @@ type tenantRun struct {
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
-	// The client of Prometheus, which evaluates a copy of the real rules with shorter windows and waiting times. Each
-	// block starts a new Prometheus without data.
+	// A client of Prometheus. Prometheus evaluates a copy of the real rules. In the copy, all durations are divided by
+	// timesFaster. Each block (see honestBlock) starts a new Prometheus without data.
 	prometheus prometheus.Client
 }
 
-// honestBlock describes one block, in which the scenario starts all honest pods once, with or without an attack.
+// honestBlock describes one block of the scenario. In a block, the scenario starts all honest pods once. During some
+// blocks, the tenant attacks.
 type honestBlock struct {
 	name          string
 	flags         string // flags of the agent
@@ -48,12 +49,12 @@ type honestBlock struct {
 }
 
 // hostileTenant starts the same honest pods without an attack and during an attack. The attacker is a tenant with the
-// built-in role "edit" in its own namespace. The tenant sends the API server malicious requests that the role "edit"
-// allows. The scenario tests the agent with its default configuration, and then with --events=cluster. The scenario
-// compares the agent's report about each honest pod with independent logs, which show the true causes of the start-up
-// time. The scenario also compares each start-up during an attack with the same start-up without an attack. Prometheus
-// evaluates a copy of the real rules with shorter windows and waiting times, and must raise the same alerts with and
-// without an attack.
+// built-in role "edit" in its own namespace. The tenant sends malicious requests to the API server. The role allows
+// most kinds of these requests. The scenario tests the agent with its default configuration, and then with
+// --events=cluster. It compares the agent's report about each honest pod with independent logs. These logs show the
+// true causes of the start-up time. The scenario also compares each start-up during an attack with the same start-up
+// without an attack. Prometheus evaluates a copy of the real rules with shorter durations. The same alerts must fire
+// with and without an attack.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -93,7 +94,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// restartAgent restarts the agent with the given flags, if the agent does not have these flags yet. Then restartAgent
+// If the agent does not have the given flags yet, restartAgent restarts the agent with these flags. Then restartAgent
 // waits until the agent has run for five seconds.
 func (r *tenantRun) restartAgent(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
@@ -106,7 +107,7 @@ func (r *tenantRun) restartAgent(ctx context.Context, flags ...string) error {
 	return awaitAgentAge(ctx, r.bench)
 }
 
-// runAlone runs one block without an attack for each of the given block names.
+// For each given name, runAlone runs a block with this name. The tenant does not attack during these blocks.
 func (r *tenantRun) runAlone(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		block := honestBlock{name: name, flags: r.memory.flags}
@@ -188,9 +189,9 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns one row, a start-up with a known cause, for each honest pod of a block. Each pod's name ends with
-// the name of the block. The node lacks the images of the first two pods. The second pull waits for the first pull,
-// because the kubelet pulls one image at a time.
+// honestRows returns one row for each honest pod of a block. A row describes a start-up with a known cause. Each pod's
+// name ends with the name of the block. The node lacks the images of the first two pods. The second pull waits for the
+// first pull, because the kubelet pulls one image at a time.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {
@@ -229,5 +230,6 @@ func honestRows(block string) (rows []examRow) {
 	return rows
 }
 
-// kindOf returns the name of an honest pod without the name of its block.
+// kindOf removes the name of the block from the name of an honest pod. For example, kindOf returns "cold" for the pod
+// "cold-alone1".
 func kindOf(pod string) string { return pod[:strings.LastIndexByte(pod, '-')] }

@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// watchAlerts starts an empty Prometheus with an accelerated copy of the real rules.
+// watchAlerts starts an empty Prometheus with a copy of the real rules. In the copy, all durations are divided by
+// timesFaster.
 func (r *tenantRun) watchAlerts(ctx context.Context) error {
 	rules, err := node.Rules()
 	if err != nil {
@@ -26,8 +27,8 @@ func (r *tenantRun) watchAlerts(ctx context.Context) error {
 	return err
 }
 
-// alertsSince returns the alerts that have fired since the given time, and the alerts that were only pending. The keys
-// of both maps are the names and labels of alerts.
+// alertsSince returns the alerts that fired since the given time, and the alerts that were pending. Each key is the
+// name of an alert with its labels. The result does not contain alerts that the tenant's own pods can cause.
 func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pending map[string]bool, err error) {
 	alerts, err := r.prometheus.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*"}[%ds])`,
 		int(time.Since(since).Seconds())+1))
@@ -45,7 +46,7 @@ func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pe
 	return fired, pending, err
 }
 
-// ofTenants reports whether the tenant's own pods can cause an alert. Such alerts are correct, because the tenant's own
+// ofTenants reports whether the tenant's own pods can cause an alert. Such an alert is not a false alarm: the tenant's
 // pods really wait, and their pulls really fail.
 func ofTenants(alert map[string]string) bool {
 	switch alert["alertname"] {
@@ -57,7 +58,7 @@ func ofTenants(alert map[string]string) bool {
 	return false
 }
 
-// alertText returns an alert's name and the labels that identify the subject of the alert.
+// alertText returns an alert's name and the labels that show what the alert is about, for example the label "registry".
 func alertText(alert map[string]string) string {
 	about := maps.Clone(alert)
 	for _, label := range []string{"__name__", "alertname", "alertstate", "instance", "job"} {
@@ -88,8 +89,8 @@ func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[
 	}
 }
 
-// noteAlerts adds a note to the verdict: the alerts that fired during one part of the scenario (the argument "block"),
-// and the alerts that were only pending.
+// noteAlerts adds a note about one block to the verdict. The note lists the alerts that fired, and the alerts that were
+// pending.
 func noteAlerts(v *Verdict, block string, fired, pending map[string]bool) {
 	text := func(alerts map[string]bool) string {
 		if len(alerts) == 0 {

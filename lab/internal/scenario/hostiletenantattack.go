@@ -20,26 +20,26 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// Limits of an attack.
+// Limits of an attack. An attack consists of rounds: see runAttacks.
 const (
 	attacksAtOnce = 2  // number of attacks that run at the same time
 	roundsAtMost  = 20 // maximum number of rounds in one block
-	// An attack has at least roundsAtLeast rounds, because some attacks change objects that earlier rounds created.
+	// minimum number of rounds in one block; some attacks change objects that earlier rounds created
 	roundsAtLeast = 3
 	roundEvery    = 2 * time.Second // minimum time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. The agent's reports about other tenants' pods must
-// not contain this word.
+// invention is a word in every name that the tenant invents in Events. The agent's reports about other tenants' pods
+// must not contain this word.
 const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.
 type tenant struct {
-	bench     *bench.Bench // provides names, UIDs and images of other tenants' pods; real tenants can know them
+	bench     *bench.Bench // source of names, UIDs and images of other tenants' pods; a real tenant can know them
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
-	absent    string // image that the registry has and the node does not have
+	absent    string // image that is in the registry but not on the node
 
 	mu      sync.Mutex
 	rounds  int // number of completed rounds of the current attack
@@ -47,10 +47,10 @@ type tenant struct {
 	victims []corev1.Pod
 }
 
-// hostileAttack is an action that a tenant repeats.
+// hostileAttack is one kind of attack. The tenant repeats the attack in several rounds.
 type hostileAttack struct {
 	name    string
-	rounds  int  // number of rounds at the start of each block that run the attack; 0 if all rounds run it
+	rounds  int  // how many rounds of a block run the attack, from the first round on; 0 means all rounds
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }
@@ -61,15 +61,15 @@ type attackRun struct {
 	attack hostileAttack
 	round  int // number of the round in the block, counted from 0
 
-	mirrored map[types.UID]bool // other tenants' pods for which the tenant created a mirror pod
+	mirrored map[types.UID]bool // UIDs of other tenants' pods; the tenant sent a mirror pod for each of them
 
 	mu                      sync.Mutex
 	sent, refused, troubled int
-	why                     string // first refusal or error of the API server
+	why                     string // reason for the first refused or failed request
 }
 
 // newTenant creates a namespace, and an account with the role "edit" in this namespace. newTenant also pushes an image
-// that the node does not have.
+// to the registry. The node does not have this image.
 func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	const account = "tenant"
 	t := &tenant{bench: b, namespace: bench.FreshName("hostile-tenants-own")}
@@ -102,7 +102,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	return t, nil
 }
 
-// rbacRoot is the API server's path of RBAC objects.
+// rbacRoot is the path of the RBAC API on the API server.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
 // deleteObjects uses the administrator's permissions to delete all objects of the tenant.
@@ -113,7 +113,9 @@ func (t *tenant) deleteObjects(ctx context.Context) error {
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// runAttacks tries all attacks in the list, round after round, until ctx ends or roundsAtMost rounds are over.
+// runAttacks runs one round of attacks after another. Each round runs the attacks in the list. If an attack's field
+// "rounds" is not 0, only that many first rounds run the attack. runAttacks stops when ctx ends, or after roundsAtMost
+// rounds.
 func (t *tenant) runAttacks(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
@@ -153,8 +155,8 @@ func (t *tenant) runAttacks(ctx context.Context) error {
 	return nil
 }
 
-// awaitRounds waits until the attack has completed roundsAtLeast rounds. If the attack ends after fewer rounds,
-// awaitRounds fails.
+// awaitRounds waits until roundsAtLeast rounds of the attack are complete. If the attack ends earlier, awaitRounds
+// fails.
 func (t *tenant) awaitRounds(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t.mu.Lock()
@@ -171,8 +173,8 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 		"slow: the scenario is not conclusive")
 }
 
-// listPods uses the tenant's token to list the tenant's own pods, and the administrator's permissions to list the other
-// pods.
+// listPods lists the tenant's own pods with the tenant's token. It lists the other tenants' pods with the
+// administrator's permissions.
 func (t *tenant) listPods(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
@@ -193,7 +195,7 @@ func (t *tenant) listPods(ctx context.Context) error {
 	return nil
 }
 
-// ownPods returns the tenant's pods that never start. The tenant's attacks on other pods use t.others.
+// ownPods returns the tenant's own pods that never start. The method "others" returns the other tenants' pods.
 func (t *tenant) ownPods() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +208,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// targets returns the images of the pods that the tenant attacks.
+// targets returns the images of the other tenants' pods.
 func (t *tenant) targets() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
@@ -243,12 +245,13 @@ func (t *attackRun) create(ctx context.Context, name string, annotations, labels
 	t.countRequest(ctx, t.kube.Create(ctx, t.apiPath("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// apiPath returns the API server's path of the tenant's objects.
+// apiPath returns the API server's path of a resource in the tenant's namespace.
 func (t *tenant) apiPath(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// countRequest counts one request, except a request that failed because the attack ended.
+// countRequest counts one request as accepted, refused or failed. It ignores a request that failed because the attack
+// ended.
 func (t *attackRun) countRequest(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -270,8 +273,8 @@ func (t *attackRun) countRequest(ctx context.Context, err error) {
 	}
 }
 
-// addToVerdict adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API
-// server must have accepted at least one request of each attack, unless the field "refused" of the attack is true.
+// addToVerdict adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. If an
+// attack's field "refused" is false, the API server must have accepted at least one request of the attack.
 func (t *tenant) addToVerdict(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

@@ -11,30 +11,36 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// startUp is the part of a start-up that the scenario compares.
+// startUp contains the values of one start-up that the scenario compares with other start-ups.
 type startUp struct {
 	words    []string          // outcome and pulls of the pod
 	blockers []string          // pulls that delayed the pod's own pulls
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// possible contains, for each phase, the time of the other phases that have this phase as a candidate. The field
-	// "unattributed" contains the total time of the phases with candidates.
+	// If the agent cannot separate some phases, it reports their time as one phase. The field MergedWith of this phase
+	// lists the candidates: other phases that can have a part of this time. For each candidate, "possible" contains the
+	// total duration of the reported phases with this candidate. "unattributed" contains the total duration of all
+	// reported phases with candidates.
 	possible     map[string]time.Duration
 	unattributed time.Duration
-	// truth contains the total duration that the independent logs attribute to each cause. If a period has several
+	// For each cause, "truth" contains the total duration according to the independent logs. If a period has several
 	// possible causes, its duration counts for each of these causes.
 	truth map[string]time.Duration
 }
 
-// judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. In all
-// compared blocks, the agent has the same flags. The pod must have the same outcome and the same pulls as one of its
-// counterparts. If a phase is long in both counterparts, its duration must be about the same during the attack. If the
-// independent logs show that the pod waited longer or shorter during the attack, this difference is allowed: see
-// differenceInTruth. A phase can be shorter by the duration of the unattributed phases that have this phase as a
-// candidate. The same unattributed time counts for only one phase. The remaining difference between the durations of a
-// phase must not exceed the sum of three values: the largest difference between the two blocks without the attack, the
-// agent's error bounds, and loadLimit.
+// judgeCounterparts compares each honest pod of an attacked block with its counterparts. The counterparts are the same
+// pods in the two blocks without the attack. In all three blocks, the agent has the same flags. The pod must have the
+// same outcome and the same pulls as one of its counterparts. If a phase takes at least comparedFrom in both
+// counterparts, its duration must be about the same during the attack. Two kinds of differences are allowed:
+//
+//   - According to the independent logs, the pod really waited longer or shorter during the attack: see
+//     differenceInTruth.
+//   - The agent lists the phase as a candidate for unattributed time. Then the phase can be shorter by this time. The
+//     same unattributed time counts for only one phase.
+//
+// The remaining difference must not exceed the sum of three values: the largest difference between the two blocks
+// without the attack, the agent's error bounds, and loadLimit.
 //
 // judgeCounterparts does not compare phases that are long only during the attack, for example the phase "sandbox" on a
 // busy machine. If a phase ends when the kubelet retries, judgeCounterparts does not compare the duration of this
@@ -73,7 +79,8 @@ func (r *tenantRun) judgeCounterparts() {
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
-		// During the attack, the blocking pull ended too soon to delay the pod's own pull.
+		// During the attack, the pod hardly waited in the pull queue, because the blocking pull ended early. So the
+		// pulls that blocked the counterparts are not compared.
 		first.blockers, second.blockers = nil, nil
 	}
 	got.words = append(got.words, got.blockers...)
@@ -112,10 +119,12 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 	}
 }
 
-// differenceInTruth returns how much longer a pod really waited during the attack than both of its counterparts,
-// according to the independent logs. The result is negative if the pod waited less than both counterparts. A wait in
-// the pull queue ends when the blocking pull ends. A wait for a missing object ends when the kubelet retries. If the
-// cause is neither blame.PullQueue nor blame.Config, differenceInTruth returns 0.
+// differenceInTruth compares how long the pod really waited for the given cause, according to the independent logs. If
+// the pod waited longer during the attack than both counterparts, the result is the additional time. If the pod waited
+// less than both counterparts, the result is negative. Otherwise, the result is 0. If the cause is neither
+// blame.PullQueue nor blame.Config, the result is always 0.
+//
+// A wait in the pull queue ends when the blocking pull ends. A wait for a missing object ends when the kubelet retries.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0
@@ -126,7 +135,7 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// phaseName returns the name of a phase, followed by the container's name for a phase of one container.
+// phaseName returns the name of a phase. If the phase belongs to one container, the container's name follows.
 func phaseName(phase, container string) string { return strings.TrimSpace(phase + " " + container) }
 
 // endsWithAttempt reports whether a phase ends only when the kubelet retries. The time of a retry varies.
@@ -134,8 +143,8 @@ func endsWithAttempt(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
 
-// spreadOf returns the largest difference between the durations of the same phase in two runs. spreadOf ignores phases
-// that end when the kubelet retries.
+// spreadOf compares each phase of two runs, and returns the largest difference between the two durations of a phase. It
+// ignores phases that end when the kubelet retries.
 func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	for kind, a := range first {
 		for phase, length := range a.lengths {
@@ -147,7 +156,7 @@ func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	return spread
 }
 
-// counterpartsOf returns the pods of a block by kind.
+// counterpartsOf returns the start-ups of a block. Each key is the pod's name without the name of the block.
 func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
@@ -168,7 +177,7 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	return counterparts
 }
 
-// counterpartOf converts a timeline to a startUp, and removes the name of the block from all texts.
+// counterpartOf converts a timeline to a startUp. It removes the name of the block from the names of pods and images.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
 		errors: make(map[string]time.Duration), possible: make(map[string]time.Duration),

@@ -22,26 +22,26 @@ import (
 const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
-	scrapeEvery  = 8 // number of memory samples from one scrape to the next
-	// comparedFrom is the minimum duration of a compared phase: the phase must take at least comparedFrom in both runs
-	// without an attack. Shorter durations depend mainly on the load of the machine.
+	scrapeEvery  = 8 // number of memory samples per scrape
+	// The scenario compares only phases that take at least comparedFrom in both runs without an attack. Shorter
+	// durations depend mainly on the load of the machine.
 	comparedFrom = time.Second
-	// loadLimit is an extra difference that is allowed between a start-up during the attack and the same start-up
-	// without an attack, because the tenant's pods and requests cause real load. The comparison with the independent
-	// logs does not use loadLimit.
+	// loadLimit is added to the allowed difference between a start-up during the attack and the same start-up without
+	// an attack. It is needed because the tenant's pods and requests cause real load. The comparison with the
+	// independent logs does not use loadLimit.
 	loadLimit = time.Second
 )
 
 // memoryWatch samples the memory of the agent's process. Like Prometheus, memoryWatch also scrapes the agent regularly.
 type memoryWatch struct {
 	flags   string        // flags of the agent
-	most    process.Usage // usage at the time of the largest resident memory
+	most    process.Usage // the sample with the largest resident memory
 	peak    int64         // largest resident memory since the process started, in bytes, according to the kernel
-	at      time.Duration // time from the first sample to the largest value
+	at      time.Duration // time from the first sample to the largest sample
 	samples int
 	scrapes int
 	failed  []string // errors of failed scrapes
-	err     error    // reason why no more samples are possible: the agent's process has exited
+	err     error    // error if the agent's process has exited, so that no more samples are possible
 }
 
 // takeSamples takes samples until ctx ends or the agent exits.
@@ -90,9 +90,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 }
 
 // judgeMetrics checks how much the pull metrics grew during the block. The total pull time, unpack time and busy time
-// must each grow by at most the duration of the block. The total queue time must grow by at most the duration of the
-// block multiplied by the number of honest pods. The metrics must count the real pulls under their registry, and must
-// not contain a name that the tenant invented. The reported clock skew must be correct.
+// must each grow by at most the duration of the block. The total queue time must grow by at most this duration
+// multiplied by the number of honest pods. The metrics must count the real pulls under the name of their registry. They
+// must not contain a name that the tenant invented. The reported clock skew must be correct.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -102,7 +102,8 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 		switch family {
 		case "podlapse_image_pull_duration_seconds_sum", "podlapse_image_unpack_duration_seconds_sum",
 			"podlapse_image_pull_busy_seconds_total":
-			// The kubelet pulls one image at a time in this scenario.
+			// The kubelet pulls one image at a time in this scenario. So the pulls together cannot take longer than the
+			// block.
 			r.v.Compared++
 			if grown > lasted.Seconds()+exact.Seconds() {
 				r.v.Problem("%s: %s grew by %.1f s, want at most the %s s of the block", block.name, name, grown,
@@ -135,9 +136,8 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	}
 }
 
-// judgeClock requires that the agent's interval for the clock skew contains zero, because the node and the control
-// plane use the same clock. During the attack, the agent's interval for the clock skew must not grow by more than one
-// second.
+// judgeClock requires that the agent's interval for the clock skew contains zero. The true skew is zero, because the
+// node and the control plane use the same clock. During the attack, the interval must not grow by more than one second.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
@@ -167,8 +167,8 @@ func (r *tenantRun) judgeClock(block honestBlock) {
 	}
 }
 
-// noteCounts adds the growth of the agent's counters during the attack to the verdict. The counter of refused Events
-// has a label for the reason.
+// noteCounts adds a note to the verdict: how much each of the agent's Event counters grew during the attack. The
+// counter of refused Events has a label with the reason.
 func (r *tenantRun) noteCounts(block honestBlock) {
 	before, after := samplesOf(block.before), samplesOf(block.after)
 	var text []string
@@ -185,7 +185,7 @@ func (r *tenantRun) noteCounts(block honestBlock) {
 	r.v.Note("%s: the agent counted %s", block.name, strings.Join(text, ", "))
 }
 
-// samplesOf returns the values in a metrics text. Each key is a metric's name with its labels.
+// samplesOf reads metrics in the Prometheus text format. Each key is a metric's name with its labels.
 func samplesOf(text string) map[string]float64 {
 	all := make(map[string]float64)
 	for line := range strings.Lines(text) {
@@ -201,8 +201,8 @@ func samplesOf(text string) map[string]float64 {
 	return all
 }
 
-// judgeInventions requires that the agent's data about the honest pods contain no invented name and no pull with the
-// outcome "joined".
+// judgeInventions checks the agent's data about the honest pods. The data must not contain a name that the tenant
+// invented. No pull may have the outcome "joined", because no two honest pods share an image.
 func (r *tenantRun) judgeInventions(block honestBlock) {
 	for _, result := range r.resultsOf(block.name) {
 		r.v.Compared++
@@ -219,8 +219,8 @@ func (r *tenantRun) judgeInventions(block honestBlock) {
 	}
 }
 
-// judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. All other
-// data about the tenant's own pods is allowed to be wrong.
+// judgeTenantsPods checks the durations of the tenant's own pods. No phase, no pull and no wait for a pull may be
+// longer than the pod's age. All other data about the tenant's own pods may be wrong.
 func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
 	all, err := r.bench.Agent.Timelines(ctx)
 	if err != nil {

@@ -102,8 +102,8 @@ func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
 	return pods
 }
 
-// attackAbout returns an attack that creates one Event for each of the tenant's own pods, up to the given number. The
-// argument "change" modifies each Event before the tenant sends the Event.
+// attackAbout returns an attack that creates Events about the tenant's own pods. In each round, the attack creates one
+// Event for each of at most "most" pods. The function "change" modifies each Event before the tenant sends it.
 func attackAbout(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		for _, pod := range t.somePods(most) {
@@ -161,7 +161,8 @@ func pulledOf(images func(*tenant) []string, from time.Duration, took string) fu
 	}
 }
 
-// statedOf returns an attack that creates Events with claims about images. The Events concern the tenant's own pods.
+// statedOf returns an attack that creates Events about the tenant's own pods. Each Event contains a claim about an
+// image, for example that its pull failed.
 func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) { createEventsOf(ctx, t, images(t.tenant), reason, message, 0) }
 }
@@ -178,7 +179,8 @@ func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, 
 	}
 }
 
-// setTime sets the time in an Event's timestamps and, like the kubelet, in the Event's name.
+// setTime sets the time of an Event in its timestamps and in its name. The kubelet's Events also contain the time in
+// their names.
 func setTime(event *corev1.Event, at time.Time) {
 	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
 	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)

@@ -13,15 +13,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// The tenant creates pods that never start, so that the agent requests more evidence about these pods. The number of
-// pods that never start is so high that the agent opens one watch for the whole namespace.
+// The tenant creates pods that never start. For such pods, the agent requests more evidence. There are so many of these
+// pods that the agent opens one watch for the whole namespace.
 const (
 	baitPrefix = "bait-"
 	baits      = 6
 )
 
 // createWaitingPods creates pods that wait for a ConfigMap that is never created. Half of the pods use an image that
-// the node does not have. The pods remain until the tenant is removed.
+// the node does not have. The pods exist until the scenario deletes the tenant's namespace.
 func (t *tenant) createWaitingPods(ctx context.Context) error {
 	if err := t.listPods(ctx); err != nil || len(t.ownPods()) > 0 {
 		return err
@@ -51,8 +51,8 @@ func (t *tenant) rejectedSpec(image string) corev1.PodSpec {
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
 
-// newerAPI creates Events through the newer API, which the kubelet does not use. The agent's watch selects Events by
-// their source. Events of the newer API lack a source, so the agent does not receive these Events.
+// newerAPI creates Events through the API events.k8s.io/v1, which the kubelet does not use. The agent's watch selects
+// Events by their source. Events of this API lack a source, so the agent does not receive these Events.
 func newerAPI(ctx context.Context, t *attackRun) {
 	for _, pod := range t.somePods(2) {
 		event := map[string]any{
@@ -67,8 +67,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubeletEvents returns the names of the Events that the kubelet itself created in the tenant's namespace. In the
-// tenant's namespace, only the kubelet creates Events whose message contains "never-comes".
+// kubeletEvents returns the names of at most "most" FailedMount Events that the kubelet itself created. In the tenant's
+// namespace, only the kubelet creates Events whose message contains "never-comes".
 func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.apiPath("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
@@ -84,7 +84,7 @@ func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	return names
 }
 
-// changeKubelets changes the message and the time of the kubelet's own Events.
+// changeKubelets changes the kubelet's own Events, for example their messages and times.
 func changeKubelets(ctx context.Context, t *attackRun) {
 	for i, name := range t.kubeletEvents(ctx, 4) {
 		at := time.Now().Add([]time.Duration{time.Hour, -time.Hour}[i%2]).UTC().Format(time.RFC3339)
@@ -104,8 +104,8 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	}
 }
 
-// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to be the mirror of a static pod, and
-// claims that the UID of this static pod is the UID of another tenant's pod.
+// mirrorPods creates one pod for each pod of other tenants. Each new pod poses as the mirror pod of a static pod. Its
+// annotations claim that the static pod has the UID of the other tenant's pod.
 func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -155,8 +155,8 @@ func manyContainers(ctx context.Context, t *attackRun) {
 	}
 }
 
-// createUnreachable creates pods whose images come from registries that do not exist. The kubelet's pulls of the images
-// fail immediately, and therefore do not delay other pulls.
+// createUnreachable creates pods whose images come from registries that do not exist. The pulls of these images fail
+// immediately, so they do not delay other pulls.
 func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
@@ -165,7 +165,7 @@ func createUnreachable(ctx context.Context, t *attackRun) {
 	}
 }
 
-// createPosing creates two pods with the labels of add-ons. One of the pods crashes.
+// createPosing creates two pods with the labels of cluster add-ons such as kube-dns. One of the pods crashes.
 func createPosing(ctx context.Context, t *attackRun) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {
@@ -177,7 +177,7 @@ func createPosing(ctx context.Context, t *attackRun) {
 	}
 }
 
-// oddParents creates pods with invalid trace parents. The pods start immediately.
+// oddParents creates pods whose annotation "traceparent" is invalid. The pods start immediately.
 func oddParents(ctx context.Context, t *attackRun) {
 	for _, value := range []string{
 		"00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff",

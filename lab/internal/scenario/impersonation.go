@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// nodeImpersonation runs the agent with a token that names a pod on the node, like a token from the kubelet. The
-// token's only permissions on pods come from node impersonation. The agent must report a start-up as usual. Then the
-// scenario uses the same token for requests that the real API server must refuse.
+// nodeImpersonation runs the agent with the token of a pod on the node. The token contains the node's name, like a
+// token that the kubelet mounts. The token's only permissions on pods come from node impersonation. The agent must
+// report a start-up as usual. Then the scenario uses the same token for requests that the real API server must refuse.
 func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -35,8 +35,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// The Node authorizer allows a node to read the Secrets of its pods. If the API server refuses the agent's request
-	// for the Secret, only the impersonation rules can be the reason.
+	// The pod mounts the Secret, so the Node authorizer allows the node to read the Secret. If the API server refuses
+	// the agent's request for the Secret, only the impersonation rules can be the reason.
 	token, err := homeToken(ctx, b, account, home, bench.SecretVolume("secret"))
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func runCheckCommand(ctx context.Context, b *bench.Bench, v *Verdict, flags []st
 }
 
 // tryToken sends requests with the token. The API server must allow the requests that the agent needs, and must refuse
-// all other requests. Only an agent that reports the node's health can read the Node object.
+// all other requests. If nodeHealth is true, the agent reports the node's health and needs its Node object.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
@@ -152,8 +152,8 @@ func responseOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth reads the agent's metrics and data with accounts that have the permission, with accounts that lack the
-// permission, and anonymously. Then metricsAuth sends malicious requests.
+// metricsAuth requests the agent's metrics and data. Some accounts have the permission, and some accounts lack it. Some
+// requests have no token, or an invented token. Then metricsAuth sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, prometheus, reader, unauthorized = "agent", "scraper", "prometheus", "reader", "unauthorized"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"},
@@ -197,8 +197,8 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
-		// The ClusterRole system:discovery allows every account to read /api/* of the API server, but must not allow
-		// accounts to read /api/* of the agent.
+		// Through the ClusterRole system:discovery, every account can read /api/* of the API server. This ClusterRole
+		// must not allow accounts to read /api/* of the agent.
 		{unauthorized, "/metrics", http.StatusForbidden}, {unauthorized, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},

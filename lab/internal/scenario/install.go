@@ -31,8 +31,8 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
 	}
-	// Without streaming lists, the agent needs the permission to list. With streaming lists, the agent would not use
-	// the permission to list.
+	// The agent needs the permission "list" only if the API server has no streaming lists. With streaming lists, the
+	// scenario would report "list" as an unused permission.
 	if err := b.Node.DisableStreamingLists(ctx); err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	return nil
 }
 
-// runInAgent runs the agent's program in the agent's container through the runtime. runInAgent does not use kubectl
-// exec, because the API server cannot reach the kubelet.
+// runInAgent uses the container runtime to run the agent's program in the agent's container. runInAgent does not use
+// kubectl exec, because the API server cannot reach the kubelet.
 func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	args ...string) (stdout, stderr string, err error) {
 	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
@@ -118,15 +118,15 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	return out.String(), failures.String(), err
 }
 
-// judgeManifests applies the manifests of each installation method in a dry run, while the agent is not installed. The
-// API server refuses unknown fields and values of the wrong type. For kinds that Kubernetes itself does not define,
+// judgeManifests uninstalls the agent. Then it applies the manifests of each installation method in a dry run. The API
+// server refuses unknown fields and values of the wrong type. For kinds that Kubernetes itself does not define,
 // judgeManifests installs the real CustomResourceDefinitions.
 func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	variants, err := renderVariants(b.Node)
 	if err != nil {
 		return err
 	}
-	// If the objects existed, the dry run would not detect a missing field in a manifest.
+	// If an object already exists, a dry run does not detect that its manifest lacks a required field.
 	if err := b.Node.UninstallAgent(ctx); err != nil {
 		return err
 	}
@@ -217,15 +217,15 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 // installation describes one way to deploy the agent.
 type installation struct {
 	name       string // name of the pod whose start-up the agent reports
-	bare       bool   // true if the scenario deploys only the manifests' base, without a state directory
+	bare       bool   // if true, the agent is deployed without a state directory: see DeployBase
 	components []string
-	// useAllPermissions makes the agent use all its permissions. useAllPermissions is nil if the start-up of the pod
-	// alone makes the agent use all its permissions.
+	// After the start-up of the pod, useAllPermissions makes the agent use its remaining permissions. If the start-up
+	// makes the agent use all its permissions, useAllPermissions is nil.
 	useAllPermissions func(context.Context) error
 }
 
-// judgeRights deploys the agent and starts a pod that makes the agent use all its sources. judgeRights requires that
-// the agent uses exactly the permissions that it has.
+// judgeRights deploys the agent. Then judgeRights starts a pod for which the agent uses all its data sources. The agent
+// must use exactly the permissions that it has.
 func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
 	deploy := func() error { return b.Node.DeployAgent(ctx, i.components...) }
 	if i.bare {
@@ -257,7 +257,8 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 		return err
 	}
 	var use audit.Use
-	// The wait is short: if the agent does not use a permission, the verdict reports this permission anyway.
+	// A short wait is enough. If the agent does not use a permission during the wait, the verdict reports this
+	// permission.
 	_ = b.Node.Report.Wait(ctx, "the agent to use all its permissions", 5*time.Second, 200*time.Millisecond,
 		func(context.Context) error {
 			if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
@@ -284,9 +285,8 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 	return nil
 }
 
-// startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods, so the pod gives the node access to the Secret. If the API server refuses the agent's request for the Secret,
-// only the impersonation rules can be the reason.
+// startWithSecret starts a pod that mounts the Secret. So the Node authorizer allows the node to read the Secret. If
+// the API server refuses the agent's request for the Secret, only the impersonation rules can be the reason.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}
@@ -299,7 +299,7 @@ func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (a
 	return b.AwaitSettled(ctx, name)
 }
 
-// rightsOf returns the permissions of a pod's account, except the permissions that every account has. rightsOf sends
+// rightsOf returns the permissions of a pod's account. It omits the permissions that every account has. rightsOf sends
 // its requests with a separate token, so the audit log does not attribute these requests to the pod.
 func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
 	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)

@@ -12,7 +12,7 @@ import (
 // how long the agent stays down after the signal.
 type kill struct{ after, down time.Duration }
 
-// killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some kills
+// killPlan returns a random plan for kills of the agent. Most kills interrupt the agent's normal work, and some kills
 // interrupt the start of the agent. After some kills, the agent stays down so long that the agent misses events.
 func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
@@ -21,7 +21,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 		kills[i] = kill{after: 300*time.Millisecond + upTo(4700*time.Millisecond), down: upTo(100 * time.Millisecond)}
 		switch random.IntN(10) {
 		case 0, 1, 2:
-			kills[i].after = upTo(300 * time.Millisecond) // the kill interrupts the start, as in a crash loop
+			kills[i].after = upTo(300 * time.Millisecond) // the kill interrupts the agent's start, as in a crash loop
 		case 3:
 			kills[i].down = upTo(2 * time.Second)
 		}

@@ -21,10 +21,10 @@ type knownStartUp struct {
 // knownLength is the true duration of a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	then             string // next phase, if the independent logs cannot separate the two phases; otherwise empty
-	// next phase, if both phases have the same cause and the agent can merge these phases; otherwise empty
+	then             string // name of the next phase if the logs show only the sum of both phases; otherwise empty
+	// name of the next phase if the agent can merge the two phases, because they have the same cause; otherwise empty
 	with     string
-	injected time.Duration // part of the injected delays that belongs to this phase
+	injected time.Duration // injected delay in this phase
 	truth    bench.Span
 	// begunBefore is the earliest possible start of the phase, according to the kubelet or the runtime; zero if
 	// unknown.
@@ -32,7 +32,7 @@ type knownLength struct {
 	begunBy     time.Time // latest possible start of the phase according to the runtime; zero if unknown
 	// latest possible end of the phase according to the runtime or the kubelet; zero if unknown
 	endedBy      time.Time
-	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
+	injectorEnds bool // true if the phase ends directly with the injected delay; false if a component must react first
 }
 
 // knownMilestone is a milestone, and the interval in which it happened. The interval begins with a step that comes
@@ -51,17 +51,17 @@ type knownSpan struct {
 
 // independentRecords contains the records about one pod from all independent sources.
 type independentRecords struct {
-	pickedUpAt time.Time // time at which the kubelet picked up the pod, from the kubelet's log
-	boundAt    time.Time // time at which the scheduler bound the pod, from the scheduler's Event
+	pickedUpAt time.Time // time when the kubelet received the pod, from the kubelet's log
+	boundAt    time.Time // time when the scheduler bound the pod, from the scheduler's Event
 	// time of the kubelet's Event about the pull; the kubelet creates this Event just before the pull enters the queue
 	pullsAt time.Time
 	runtime bench.RuntimeLog
 	network bench.Span                      // period in which the network plugin ran for the pod
-	stated  map[string]map[string]time.Time // time of each step in each container's log
+	stated  map[string]map[string]time.Time // container -> step -> time, from the containers' logs
 	seen    bench.Arrival
 	calls   calls
 
-	readySeenAt time.Time // time at which the kubelet logs that the readiness probe passed; zero without a probe
+	readySeenAt time.Time // time when the kubelet logged that the readiness probe passed; zero without a probe
 }
 
 // collectTruth collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
@@ -106,24 +106,23 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 // component's own log contains the time of this start or end. The times in the components' logs are accurate to one or
 // two milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
 //
-//   - The phase "volumes" lasts from the kubelet's pickup of the pod until the kubelet requests a sandbox. If a Secret
-//     is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" does not end with the
-//     creation of the Secret: the kubelet finds the Secret at its next attempt, after a back-off.
-//   - The phase "network" lasts from the request for a sandbox until the plugin's last log line. The plugin's process
-//     exits after its last log line. The runtime's timestamp for the start of the phase "network" lies between the
+//   - The phase "volumes" begins when the kubelet receives the pod, and ends when the kubelet requests a sandbox. If a
+//     Secret is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" continues after
+//     the creation of the Secret, until the kubelet finds the Secret at its next attempt, after a back-off.
+//   - The phase "network" lasts from the request for a sandbox until the network plugin's last log line. The plugin's
+//     process exits after its last log line. The runtime's own timestamp for the start of this phase lies between the
 //     request for a sandbox and the start of the plugin.
 //   - The phases "pull" and "unpack" together last from the request for the image until the image is complete. The
-//     phase "unpack" begins when the last byte arrives. The runtime's log shows the time when the runtime starts to
-//     process the request. The duration that the kubelet measures for a pull starts with the kubelet's call to the
-//     runtime.
+//     phase "unpack" begins when the last byte arrives. The runtime logs the request when it starts to process the
+//     request. The kubelet measures the duration of a pull from the kubelet's call to the runtime.
 //   - The phase "init_run" lasts from the time when the container starts to run until the process's last log line. The
-//     runtime's timestamp for the start of the container lies between the kubelet's request to start the container and
-//     the runtime's response. The process's first log line can be earlier or later than the runtime's timestamp.
+//     runtime's timestamp for this start lies between the kubelet's start request and the runtime's response. The
+//     process's first log line can be earlier or later than the runtime's timestamp.
 //   - The phase "post_start_hook" lasts from the time when the container starts to run until the hook's last log line.
-//   - The phases "startup_probe" and "readiness_probe" each last from the end of the previous step until the probe logs
-//     its success. The kubelet learns the result about ten milliseconds after the probe's success. The API server
-//     learns the probe's result from the kubelet. The kubelet logs the time when the kubelet learns the result of a
-//     readiness probe.
+//   - The phases "startup_probe" and "readiness_probe" each begin when the previous step ends. They end when their
+//     probe logs its success. The kubelet learns the result about ten milliseconds after the probe's success. The API
+//     server learns the probe's result from the kubelet. For a readiness probe, the kubelet logs when it learns the
+//     result.
 func (p plan) trueLengths(a independentRecords) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -147,8 +146,8 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartRequestedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below count from the start of the container's process, so a probe that succeeds late makes the next
-	// phase shorter.
+	// All delays below count from the start of the container's process. So if a probe succeeds late, the next phase is
+	// shorter.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -162,7 +161,7 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // an agent that was down when both probes passed can merge their phases
+		if !p.completes() { // if the agent was down when both probes passed, it can merge their phases
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}
@@ -182,8 +181,8 @@ func (p plan) mountPhase() string {
 	return "volumes"
 }
 
-// joinWith combines two phases if the timeline merges these phases under the first phase's name. The combined phase
-// covers the time of both phases, and its injected delay is the sum of the two injected delays.
+// If the timeline reports two phases as one phase with the first phase's name, joinWith combines the two phases. The
+// combined phase covers the time of both phases. Its injected delay is the sum of the two injected delays.
 func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
@@ -196,9 +195,10 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 	return both, true
 }
 
-// runningAt returns the time when a container started to run. The runtime reports the start after it has written the
-// container's state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy
-// machine, the runtime's report and the process's log line can both be late, but neither can be early.
+// runningAt returns the time when a container started to run. Two logs contain this time. The runtime reports the start
+// after it has written the container's state to disk. The process logs its start after the kernel has loaded the
+// program from disk. On a busy machine, both times can be late, but neither can be early. So runningAt returns the
+// earlier time.
 func (a independentRecords) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -207,10 +207,11 @@ func (a independentRecords) runningAt(container string) time.Time {
 	return reported
 }
 
-// controlPlane returns the milestones with the API server's timestamps. The milestone "created" lies between the
-// scenario's request and the response. Each later milestone lies between the step that causes the milestone and the
-// first report about the milestone. The scheduler's Event reports the milestone "scheduled", and a pod status in the
-// scenario's watch reports each of the other milestones.
+// controlPlane returns the milestones with the API server's timestamps, and the phases between them. The milestone
+// "created" lies between the scenario's request to create the pod and the response. For each later milestone, an
+// interval begins with the step that causes the milestone, and ends with the first report about it. The scheduler's
+// Event reports the milestone "scheduled". For each other later milestone, the report is a pod status in the scenario's
+// watch.
 func (p plan) controlPlane(a independentRecords) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -24,8 +24,8 @@ const (
 	ordinarySize = 8 << 20
 )
 
-// lazyCase is a pull on a node with a lazy snapshotter. The scenario compares the agent's report with the registry's
-// log and containerd's log.
+// lazyCase is a pull on a node with a lazy snapshotter. Such a snapshotter can mount a layer before the layer's content
+// arrives. The scenario compares the agent's report with the registry's log and containerd's log.
 type lazyCase struct {
 	pod      string
 	mounted  bool // true if the image has a layer that the snapshotter mounts
@@ -40,10 +40,11 @@ type lazyCase struct {
 	countedBytes, countedSized float64
 }
 
-// The scenario "lazy-pull" pulls four images on a node with the snapshotter stargz: one with a large layer that the
-// snapshotter mounts, one without such a layer, and two with layers of both kinds. The pull of a mounted layer is
-// short, because almost all content of the layer arrives after the pull. Therefore, the agent must not compare the size
-// of the layer with the duration of the pull, and must not report that the runtime was unpacking.
+// The scenario "lazy-pull" pulls four images on a node with the snapshotter stargz. The first image has a large layer
+// that the snapshotter mounts. The second image has an ordinary layer instead, which the runtime downloads itself. The
+// other two images have layers of both kinds. The pull of a mounted layer is short, because almost all content of the
+// layer arrives after the pull. Therefore, the agent must not compare the size of the layer with the duration of the
+// pull. For the same reason, it must not report that the runtime was unpacking.
 func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if !b.Node.Stack.Containerd.Stargz {
 		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +
@@ -67,7 +68,8 @@ func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// startAndCollect starts a pod with the case's image, and collects the truth and the agent's report.
+// startAndCollect starts a pod with the case's image. Then it collects the independent logs of the pull, and the
+// agent's report.
 func (c *lazyCase) startAndCollect(ctx context.Context, b *bench.Bench, pulls *bench.PullCollector) error {
 	reference, err := c.push(ctx, b)
 	if err != nil {
@@ -148,7 +150,7 @@ func increase(before, after, name string) (float64, error) {
 	return to - from, err
 }
 
-// judge compares the agent's report about the pull with the truth.
+// judge compares the agent's report about the pull with the independent logs.
 func (c *lazyCase) judge(v *Verdict) {
 	v.Contract(c.timeline)
 	v.requireDownload(c.timeline, mainName)
@@ -161,7 +163,7 @@ func (c *lazyCase) judge(v *Verdict) {
 	c.judgeReport(pull, v)
 }
 
-// judgeReport checks everything that the agent reports about the pull except its duration.
+// judgeReport checks the agent's report about the pull. It does not check the reported duration of the pull.
 func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if most := int64(c.ordinary) + lazySize/4; c.attempt.BlobBytes > most && !c.below {
 		v.Problem("%s: the registry sent %d bytes during the pull, want at most %d: the pull was not lazy, and the "+
@@ -170,8 +172,8 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if pull.Lazy != c.mounted {
 		v.Problem("%s: the snapshotter mounted a layer: %t, but the agent reports %t", c.pod, c.mounted, pull.Lazy)
 	}
-	// The verdict names only the longest phases. If content arrives while the container runs, the phase in which the
-	// content arrives lasts at least a second, so the verdict names this phase.
+	// The timeline's verdict names only the longest phases. If content arrives while the container runs, it arrives in
+	// a phase of at least a second. So the verdict names this phase.
 	loading := slices.ContainsFunc(c.timeline.Phases, func(p agent.Phase) bool { return p.ImageLoading })
 	if loading != c.mounted || strings.Contains(c.timeline.Verdict, "may still be loading") != c.mounted {
 		v.Problem("%s: content can arrive while the container runs: %t, but the agent reports image_loading %t and "+
@@ -181,9 +183,9 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	c.judgeUnpacking(pull, v)
 }
 
-// judgeBytes requires that the agent counts only bytes that arrived, and that the agent reports a rate only if all
-// bytes arrived during the pull. If the ordinary layer is below the mounted layer, the agent may report no bytes,
-// because the runtime starts the download of the mounted layer and then cancels it.
+// judgeBytes checks the bytes and the rate that the agent reports. The agent must count only bytes that arrived. It
+// must report a rate only if all bytes arrived during the pull. If the ordinary layer is below the mounted layer, the
+// agent may report no bytes. In this case, the runtime starts the download of the mounted layer and then cancels it.
 func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	var download agent.Download
 	if pull.Download != nil {
@@ -206,8 +208,8 @@ func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	}
 }
 
-// judgeUnpacking requires that the agent names the disk as a cause only for an ordinary layer, and only for the time
-// after the last byte.
+// judgeUnpacking checks the phase "unpack". With this phase, the agent names the disk as the cause. The agent may
+// report this phase only for an ordinary layer, and only for the time after the last byte.
 func (c *lazyCase) judgeUnpacking(pull agent.Pull, v *Verdict) {
 	unpacking, _, err := c.timeline.In("unpack", mainName)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// lifeTrace starts a pod whose container crashes repeatedly. The trace that the collector's receiver gets about the
-// start-up must contain the container's runs and the kubelet's Events. Then the scenario kills the agent and starts a
-// new agent. The new agent must not send a span that the killed agent has already sent. At the end, the scenario
-// deletes the pod.
+// lifeTrace starts a pod whose container crashes repeatedly. The agent sends a trace of the start-up to an
+// OpenTelemetry receiver. This trace must contain the container's runs and the kubelet's Events. Then the scenario
+// kills the agent and starts a new agent. The new agent must not send a span that the killed agent has already sent.
+// At the end, the scenario deletes the pod.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {
@@ -71,8 +71,8 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitSpans waits until the receiver has enough spans of each kind about the bench's namespace, and returns all spans.
-// The argument "least" contains the required number of spans for each kind.
+// awaitSpans waits until the receiver has enough spans about the pods in the bench's namespace. awaitSpans returns all
+// these spans. The argument "least" maps each kind of span to the minimum number of spans.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // lostEvents starts one pod with ten containers. The node must pull a different image for each container. The kubelet
-// creates four Events for each container, but sends a burst of at most 25 Events about one pod. The Events about the
-// pulls of the last containers are lost.
+// creates four Events for each container. After the first 25 Events about one pod, the kubelet's client drops most
+// Events. So the Events about the pulls of the last containers are lost.
 func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const count = 10
 	p, err := watchPulls(ctx, b)
@@ -58,8 +58,8 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// judgeLost checks the agent's report about the pod. judgeLost also checks the growth of the agent's counter of lost
-// Events.
+// judgeLost checks the agent's report about the pod. judgeLost also checks by how much the agent's counter of lost
+// Events has grown.
 func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
 	timeline, err := j.settledTimeline(ctx, c.pod)
 	if err != nil {
@@ -96,8 +96,8 @@ const (
 	pulledReason  = "Pulled"
 )
 
-// lostOf compares the Events about pulls, and returns the Events that only the list "made" contains, in the form
-// reason/container.
+// lostOf returns the lost Events about pulls. The kubelet created these Events, but the API server has not stored them.
+// Each result has the form reason/container.
 func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
 		if (event.Reason == pullingReason || event.Reason == pulledReason) &&
@@ -115,8 +115,8 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses checks which Events about pulls the agent reports as lost. The agent must report exactly the lost Events
-// whose loss the agent can prove.
+// judgeLosses checks which Events about pulls the agent reports as lost. If the agent can prove that an Event is lost,
+// the agent must report this Event. The agent must not report any other Event.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {
@@ -143,8 +143,9 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 		len(provable), strings.Join(lost, ", "))
 }
 
-// provableLosses returns the lost Events whose loss an agent can prove. An agent that does not wait for Events cannot
-// prove the loss of an Event. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
+// provableLosses returns the lost Events whose loss an agent can prove. An agent that does not watch Events cannot
+// prove any loss. For an agent that does not read the runtime, only the Pulled Event shows that the kubelet pulled an
+// image. If the Pulled Event is also lost, this agent cannot prove the loss of the Pulling Event.
 func (s agentSources) provableLosses(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
@@ -155,8 +156,8 @@ func (s agentSources) provableLosses(lost []string) (known []string) {
 	return known
 }
 
-// judgeLossy requires that the agent reports each pull. If the Pulled Event of a pull is lost, judgeLossy expects only
-// what an agent without Events can report about this pull.
+// judgeLossy requires that the agent reports each pull. If the Pulled Event of a pull is lost, judgeLossy judges this
+// pull as if the agent did not watch Events.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.sources
@@ -178,7 +179,7 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		if err != nil {
 			return err
 		}
-		if j.sources.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's stores prove the download
+		if j.sources.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's data proves the download
 			j.verdict.Problem("%s: the image was downloaded, but the agent reports %q", want.container,
 				pulls[0].Outcome)
 		}

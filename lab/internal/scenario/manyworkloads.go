@@ -25,9 +25,9 @@ const (
 	manyWorkloadsMemory = 55
 )
 
-// manyWorkloads starts 500 pods of 60 Deployments on a synthetic node, which has a synthetic runtime and no kubelet.
-// The commands "report" and "explain" must then respond in time, the API must return its lists in pages, and the
-// agent's memory must stay below a limit.
+// manyWorkloads starts 500 pods of 60 Deployments on a synthetic node. This node has a synthetic runtime and no
+// kubelet. Then the commands "report" and "explain" must respond in time. The API must return its lists in pages. The
+// agent's memory must not exceed a limit.
 func manyWorkloads(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewContainerd()
 	leave, err := runtime.Join(ctx, b.Kube, costNode, b.Node.ExtraSocket())
@@ -128,8 +128,8 @@ func awaitStartUps(ctx context.Context, b *bench.Bench, of agent.Client) error {
 		})
 }
 
-// judgeResponses requires that "report" and "explain" respond in time. The command "report" must count all start-ups,
-// and "explain" must count all start-ups of its workload.
+// judgeResponses requires that "report" and "explain" respond in time. The command "report" must count all start-ups.
+// The command "explain" must count all start-ups of the given workload.
 func (v *Verdict) judgeResponses(ctx context.Context, b *bench.Bench, of agent.Client) error {
 	began := time.Now()
 	text, err := runAgent(ctx, b, "report", "--server", of.Server, "--rows", "100", "-o", "json")

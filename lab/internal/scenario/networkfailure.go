@@ -11,13 +11,13 @@ import (
 )
 
 // networkFailure creates a pod while the network plugin fails, and repairs the plugin after some seconds. Containerd
-// does not keep data about a failed sandbox. An agent that reads only containerd's data would name the volumes as the
-// cause.
+// keeps no data about failed sandboxes. So an agent that reads only containerd's data would report the volumes as the
+// cause of the delay.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// firstTry is the longest duration of the first attempt, including the removal of its failed sandbox. No agent
-		// can separate the first attempt from the phase "volumes".
+		// firstTry is the longest time of the first attempt to create the sandbox. This time includes the removal of
+		// the failed sandbox. No agent can separate this time from the phase "volumes".
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

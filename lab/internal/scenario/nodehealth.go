@@ -35,7 +35,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			"karpenter.sh/nodepool": "lab"})); err != nil {
 		return err
 	}
-	defer func() { // the context "restoring" outlives ctx, so that an interrupted scenario also restores the node
+	defer func() { // restore the node even if ctx is already canceled
 		restoring, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, b.Kube.Merge(restoring, nodePath,
@@ -88,7 +88,7 @@ type healthRun struct {
 	verdict *Verdict
 }
 
-// sample is the expected sum of a metric over all its series with the given labels.
+// sample contains the expected value of a metric. This value is the sum of all series with the given labels.
 type sample struct {
 	name   string
 	labels []string
@@ -227,8 +227,8 @@ func (h healthRun) slowDisk(ctx context.Context) error {
 	return nil
 }
 
-// startAddOns starts two add-ons. The first add-on crashes twice. The second add-on is healthy, and starts while the
-// CPUs are busy.
+// startAddOns starts two add-ons. The container of the first add-on crashes after each start. The second add-on is
+// healthy, and starts while the CPUs are busy.
 func (h healthRun) startAddOns(ctx context.Context) error {
 	const exitCode, readyAfter = "7", 2 * time.Second
 	crashing := corev1.Container{Name: "crashing", Image: h.BaseImage, Env: []corev1.EnvVar{
@@ -265,7 +265,7 @@ func (h healthRun) startAddOns(ctx context.Context) error {
 	h.verdict.Contract(timeline)
 	sampler.judge(timeline, h.verdict)
 
-	// The kubelet restarts the crashed container immediately, and a second time after 10 s.
+	// The kubelet restarts the crashed container immediately. After the next crash, the kubelet waits 10 s.
 	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }
 	err = h.awaitSamples(ctx, "the crash loop to be reported", 30*time.Second,
 		sample{"podlapse_addon_restarts_total",

@@ -26,42 +26,43 @@ const (
 
 	beforeRuntime = 3 * time.Second // time from the boot until containerd starts
 	beforeKubelet = 4 * time.Second // time from the start of containerd until the kubelet starts
-	// beforeNetwork is the time from the kubelet's start until the network is configured. The kubelet reports the
-	// node's status twice during beforeNetwork.
+	// beforeNetwork is the time from the kubelet's start until the network is configured. In this time, the kubelet
+	// reports the node's status twice.
 	beforeNetwork = 22 * time.Second
 	beforeTaint   = 6 * time.Second // time from the readiness of the node until the taint is removed
 	startUpReady  = 2 * time.Second // time from the start of the workload's container until the container is ready
 	startUpLayer  = 16 << 20        // size of the DaemonSet's image, in bytes
 	startUpRate   = 2 << 20         // bytes per second, so that the pull takes 8 s
 
-	planeLimit = time.Second            // largest accepted difference for the boot time and the control plane's times
+	planeLimit = time.Second            // largest accepted difference for the boot time and for control-plane times
 	ownLimit   = 100 * time.Millisecond // largest accepted difference for timestamps that come from the node
 
-	// planeWidth is the largest accepted width of the agent's interval in two cases: for the removal of a taint, and
-	// for an instant with a timestamp in whole seconds. The agent lists the node object once per second.
+	// The agent reports each instant as an interval. planeWidth is the largest accepted length of the interval in two
+	// cases. In the first case, the timestamp of the instant is in whole seconds. In the second case, the instant is
+	// the removal of a taint. The agent lists the Node object once per second to learn of such a removal.
 	planeWidth = 1200 * time.Millisecond
-	// totalErrorLimit is the largest accepted error bound of the total time. The start and the end of the total time
-	// have timestamps in whole seconds.
+	// The agent reports the total time with an error bound. totalErrorLimit is the largest accepted error bound. The
+	// start and the end of the total time have timestamps in whole seconds.
 	totalErrorLimit = 3 * time.Second
 )
 
-// nodeBoot holds the true instants of the boot.
+// nodeBoot contains the true times of the node's start-up.
 type nodeBoot struct {
 	*bench.Bench
 	verdict *Verdict
 
-	records int // number of node start-up records that earlier agents printed
+	records int // number of records about node start-ups that the agent printed before this scenario
 
-	booted, launched, kubelet, registered, ready time.Time  // launched: the lab is about to start the kubelet's process
+	booted, launched, kubelet, registered, ready time.Time  // launched: right before the kubelet's process starts
 	taint                                        bench.Span // the request that removed the taint
 	pull                                         bench.Span
 	bound, workload                              time.Time
 }
 
-// nodeStartUp starts the parts of the node one after the other, as after a boot: containerd, the kubelet, and the
-// network plugin with a DaemonSet whose image takes 8 s to pull. Then nodeStartUp removes a start-up taint. The agent
-// must report each delay in the right phase. One pod exists before the node registers, so this pod waits for every part
-// of the start-up.
+// nodeStartUp starts the parts of the node one after the other, as after a boot. First, nodeStartUp starts containerd,
+// then the kubelet, and then the network plugin. The network plugin has a DaemonSet whose image takes 8 s to pull. At
+// the end, nodeStartUp removes a start-up taint. The agent must report each delay in the right phase. One pod exists
+// before the node registers, so this pod waits for every part of the start-up.
 func nodeStartUp(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -212,8 +213,8 @@ func (n *nodeBoot) awaitReport(ctx context.Context) (report agent.NodeStartUp, e
 	return report, err
 }
 
-// judgeOutputs checks the metrics, the record, and the commands "node" and "explain". judgeOutputs also requires that
-// one of the node's NotReady messages names the network, and that the verdict names the waiting pod.
+// judgeOutputs checks the metrics, the record, and the commands "node" and "explain". One of the node's NotReady
+// messages must name the network. The verdict must name the waiting pod.
 func (n *nodeBoot) judgeOutputs(ctx context.Context, report agent.NodeStartUp) error {
 	n.verdict.Compared += 4
 	if !slices.ContainsFunc(report.NotReady, func(r struct{ Message string }) bool {

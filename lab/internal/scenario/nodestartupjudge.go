@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// judge compares the phases with the truth.
+// judge compares the reported phases with the true times.
 func (n *nodeBoot) judge(report agent.NodeStartUp) {
 	n.verdict.Note("%s", report.Verdict)
 	for _, p := range report.Phases {
@@ -40,15 +40,15 @@ func (n *nodeBoot) judge(report agent.NodeStartUp) {
 	n.verdict.Compare("unattributed", 0, 0, unattributed, true, planeLimit)
 }
 
-// startUpTruth contains the interval in which a milestone really happened, and the largest accepted width of the
-// agent's interval.
+// startUpTruth describes one milestone of the start-up. The milestone really happened within the embedded Span. The
+// agent also reports an interval for the milestone. The field "width" is the largest accepted length of this interval.
 type startUpTruth struct {
 	bench.Span
 	width time.Duration
 }
 
-// truths returns the true times of the milestones. The constant "late" is the longest time until pollNode sees a change
-// of the node.
+// truths returns the true times of the milestones. The constant "late" is the longest delay with which pollNode sees a
+// change of the node.
 func (n *nodeBoot) truths() map[string]startUpTruth {
 	const late = 100 * time.Millisecond
 	before := func(at time.Time, most, width time.Duration) startUpTruth {

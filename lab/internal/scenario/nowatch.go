@@ -19,8 +19,8 @@ import (
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. If two
-		// CPUs start ten sandboxes at the same time, the last sandboxes sometimes take longer than sandboxPatience.
+		// atOnce is the number of pods that start at the same time. If 30 pods start at the same time on two CPUs, the
+		// last sandboxes take longer than sandboxPatience. With ten pods, this sometimes happens, too.
 		atOnce = 5
 	)
 	var late atomic.Int64
@@ -49,15 +49,14 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	// The agent can open a watch late, and the API server can count a watch late, so the scenario waits before it
-	// counts the watches.
+	// Wait before the count, because the agent can open a watch late. The API server can also count a watch late.
 	const tail = 2 * time.Second
 	if err := sleep(ctx, tail); err != nil {
 		return err
 	}
-	// If several pods waited long for their sandboxes at the same time, the agent opened an Event watch that these pods
-	// share. A shared watch stays open for a few seconds without pods. The cold pod would use a shared watch, so the
-	// scenario waits until all Event watches are closed.
+	// If several pods wait long for their sandboxes at the same time, they share one Event watch. After the last of
+	// these pods, the watch stays open for a few seconds. The cold pod would use this open watch, so the scenario
+	// waits until all Event watches are closed.
 	present, err := awaitClosedWatches(ctx, b, before.open)
 	if err != nil {
 		return err
@@ -80,8 +79,8 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitClosedWatches waits until the agent has closed its Event watches, and returns the counts of watches. Clients
-// other than the agent have othersOpen open Event watches.
+// awaitClosedWatches waits until the agent has closed its Event watches, and returns the counts of watches. The
+// argument "othersOpen" is the number of open Event watches of other clients.
 func awaitClosedWatches(ctx context.Context, b *bench.Bench, othersOpen float64) (watches watchCounts, err error) {
 	err = b.Node.Report.Wait(ctx, "the agent to close its Event watches", 30*time.Second, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -133,9 +132,8 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is the longest time that the agent waits for a sandbox before the agent opens an Event watch. After
-// this time, the agent opens an Event watch to learn why the sandbox takes so long, even if the node already has all
-// images.
+// sandboxPatience is the time that the agent waits for a pod's sandbox. If the sandbox takes longer, the agent opens
+// an Event watch to learn the reason. The agent does this even if the node already has all images.
 const sandboxPatience = 2 * time.Second
 
 // lateSandbox reports whether a pod might have waited longer than sandboxPatience for its sandbox. On a busy machine, a

@@ -91,7 +91,7 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 		return err
 	}
 	t.verdict.Contract(timeline)
-	truth.milestones = nil // a trace contains no intervals of milestones
+	truth.milestones = nil // timelineIn returns no milestones
 	var counted tally
 	counted.addTimeline(timelineIn(report), truth)
 	counted.judgePromises(t.verdict)
@@ -103,13 +103,13 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	return t.bench.ResetFaults(ctx)
 }
 
-// IDs in a pod's annotation traceparent. A deployment tool can set the annotation traceparent.
+// IDs in the annotation "traceparent" of a pod. For example, a deployment tool can set this annotation.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"
 )
 
-// failedAndOwnedPods starts a pod that fails, a pod with a trace parent, and the pods of a Deployment.
+// failedAndOwnedPods starts a pod that fails, a pod with the annotation "traceparent", and the pods of a Deployment.
 func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 	const failing, child, owned = "failing", "child", "owned"
 	fails := bench.InitContainer(initName, t.bench.BaseImage, 500*time.Millisecond)
@@ -133,7 +133,7 @@ func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 	}
 	for _, pod := range replicas {
 		if !strings.HasPrefix(pod, owned+"-") {
-			continue // the pod has no owner
+			continue // the pod does not belong to the Deployment
 		}
 		if err := t.judgeOwned(ctx, pod, owned); err != nil {
 			return err
@@ -194,9 +194,10 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 	return nil
 }
 
-// sendTwice kills the agent twice: before and after the agent sends the trace of a pod's start-up. After the second
-// kill, sendTwice restores the state that the agent had saved before the first kill, so the agent sends the trace
-// again. The method sameSpans compares the two traces. The restarted agent sends over gRPC.
+// sendTwice makes the agent send the trace of one start-up twice, and compares the IDs in the two traces. Before the
+// agent sends the trace, sendTwice kills the agent and saves a copy of the agent's state. The restarted agent sends
+// the trace over gRPC. Then sendTwice kills the agent again and restores the saved state, so the next agent sends the
+// trace again.
 func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}
@@ -233,11 +234,11 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	return nil
 }
 
-// savedState returns the directory for the copy of the agent's state that killWhileStarting makes while a pod starts.
+// savedState returns the directory into which killWhileStarting copies the agent's state.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
-// killWhileStarting kills the agent after the agent has observed that the pod's main container runs. killWhileStarting
-// saves a copy of the agent's state and restarts the agent.
+// killWhileStarting waits until the agent has observed that the pod's main container runs. Then killWhileStarting
+// kills the agent, saves a copy of the agent's state, and restarts the agent.
 func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	err := t.bench.Node.Report.Wait(ctx, "the agent to observe that pod "+pod+" is running", startLimit,
 		100*time.Millisecond, func(ctx context.Context) error {

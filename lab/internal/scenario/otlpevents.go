@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is the largest accepted distance between the time of an Event and the interval of the Event's milestone.
-// The API can truncate the time of an Event to seconds.
+// The record states the time of a milestone as an interval. eventStamp is the largest accepted distance between this
+// interval and the time of the milestone's Event. The API can truncate the time of an Event to seconds.
 const eventStamp = time.Second
 
 // Limits from docs/otlp.md for the kubelet's Events in the root span.
@@ -19,11 +19,12 @@ const (
 	longestWords = 256 // bytes
 )
 
-// combinedMarker is the first part of an Event's message if the kubelet combined several Events. A combined Event can
-// concern several containers.
+// If the kubelet combines several Events into one Event, the message of this Event starts with combinedMarker. The
+// combined Event can be about several containers.
 const combinedMarker = "(combined from similar events)"
 
-// judgeEvents requires that the root span contains the kubelet's Events on which the record's milestones are based.
+// judgeEvents checks the kubelet's Events in the root span. The record bases some milestones of pulls on Events. The
+// root span must contain these Events.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
@@ -54,14 +55,15 @@ func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	}
 }
 
-// startsWith reports whether a container, or the image of a volume, is part of the start-up. Ephemeral containers are
-// not part of the start-up.
+// startsWith reports whether a container or an image volume is part of the start-up. Ephemeral containers are not part
+// of the start-up.
 func startsWith(t agent.Timeline, container string) bool {
 	pull, known := t.PullOf(container)
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// requireEvent requires an Event for a milestone. If the record lists the Event as lost, the Event can be missing.
+// requireEvent requires an Event for a milestone. The Event can be missing if the record lists it as lost, or if the
+// root span already has the maximum number of Events.
 func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return
@@ -71,7 +73,7 @@ func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milesto
 		lies.to = time.Time{}
 	}
 	container := m.Container
-	if strings.HasPrefix(container, volumeImage) { // only the kubelet's message names the image volume
+	if strings.HasPrefix(container, volumeImage) { // the Event names the image volume only in its message
 		container = ""
 	}
 	for _, e := range root.Events {

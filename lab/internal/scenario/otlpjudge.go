@@ -65,7 +65,8 @@ func (v *Verdict) checkRolloutLink(root otlp.Span, t agent.Timeline) {
 	}
 }
 
-// rightUnder lists the allowed parents of each kind of span. An empty name means that no parent is allowed.
+// rightUnder lists, for each kind of span, the allowed kinds of the parent span. The empty name allows a span without
+// a parent.
 var rightUnder = map[string][]string{
 	"rollout": {""}, "startup": {"", "rollout"}, "run": {"startup"}, "event": {"startup"}, "termination": {"startup"},
 	"phase": {"startup", "termination"}, "container": {"startup"},
@@ -128,7 +129,7 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 // other report lacks. At least 90 percent of the first report's spans must also be in the second report.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // IDs of the first report's spans, by spanIdentity.identity
+	named := make(map[string]string) // from the identity of each span in the first report to its IDs
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}
@@ -151,7 +152,8 @@ func (v *Verdict) sameSpans(first, second otlp.Report) {
 	}
 }
 
-// spanIdentity contains the IDs of a span, and a description that is the same in both reports.
+// spanIdentity describes a span. If a span is in both reports, its field "identity" has the same value in both
+// reports. The field "ids" contains the span's IDs.
 type spanIdentity struct{ identity, ids string }
 
 func identified(r otlp.Report) (all []spanIdentity) {
@@ -159,7 +161,7 @@ func identified(r otlp.Report) (all []spanIdentity) {
 	for _, s := range r.Spans {
 		identity := strings.Join([]string{s.Attributes["podlapse.kind"], s.Name, s.Attributes["k8s.container.name"],
 			s.Attributes["podlapse.attempt"], s.Attributes["podlapse.digest"], s.Parent}, " ")
-		times[identity]++ // a phase can occur several times
+		times[identity]++ // for example, a phase can occur several times
 		all = append(all, spanIdentity{identity + " " + strconv.Itoa(times[identity]), s.TraceID + " " + s.SpanID})
 	}
 	return all

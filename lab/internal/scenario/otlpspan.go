@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// wantedSpan is a span that the trace of a record must contain.
+// wantedSpan is a span that the trace must contain, according to the start-up's record.
 type wantedSpan struct {
 	kind, name string
 	start, end stretch
@@ -21,13 +21,13 @@ type wantedSpan struct {
 	texts map[string]string
 	// attributes that are durations; an attribute with an empty value must be absent
 	seconds    map[string]json.Number
-	downloaded time.Time    // time of the event "downloaded" of a layer; zero if the layer has no event
+	downloaded time.Time    // time of the span event "downloaded"; zero if the span has no such event
 	parts      []wantedSpan // the child spans
-	// true if the evidence does not prove that the span starts before it ends; the trace can omit such a span
+	// true if the start of the span might be later than its end; the trace can omit such a span
 	doubtful bool
 }
 
-// stretch is an interval that contains an instant. An unknown end of the interval is zero.
+// stretch is an interval that contains an instant. The value of an unknown boundary is the zero time.
 type stretch struct{ from, to time.Time }
 
 func exactly(at time.Time) stretch { return stretch{at, at} }
@@ -39,8 +39,8 @@ func (s stretch) holds(at time.Time) bool {
 // commonAttributes lists the attributes that all spans have.
 var commonAttributes = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// requireSpans requires exactly the given spans below a parent span. Spans of the same kind must be in the given order,
-// but spans of containers can be in any order.
+// requireSpans requires that a parent span has exactly the given child spans. But a doubtful span can be missing.
+// Child spans of the same kind must be in the given order. Only the spans of containers can be in any order.
 func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wantedSpan) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {

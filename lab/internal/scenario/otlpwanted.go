@@ -15,7 +15,8 @@ import (
 // volumeImage is the prefix of an image volume's name in a record.
 const volumeImage = "image:"
 
-// ownerKeys maps kinds of owners to their attributes in the OpenTelemetry semantic conventions.
+// ownerKeys maps the kind of an owner to the attribute for the owner's name. The OpenTelemetry semantic conventions
+// define these attributes.
 var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaSet": "k8s.replicaset.name",
 	"StatefulSet": "k8s.statefulset.name",
 	"DaemonSet":   "k8s.daemonset.name", "Job": "k8s.job.name", "CronJob": "k8s.cronjob.name",
@@ -71,7 +72,7 @@ func wantedPhases(t agent.Timeline) (all []wantedSpan) {
 	return all
 }
 
-// containerTexts adds an attribute with the name of a container or with the image of a volume.
+// containerTexts adds one attribute. Its value is the name of a container or the image of an image volume.
 func containerTexts(texts map[string]string, container string) {
 	key := "k8s.container.name"
 	if image, volume := strings.CutPrefix(container, volumeImage); volume {
@@ -89,8 +90,8 @@ func openText(texts map[string]string, open bool) {
 
 // wantedContainers returns a span for each container that was created. The span starts at the creation of the
 // container. The span ends when the container becomes ready. If the container never becomes ready, the span ends when
-// the container's latest run ends. If the latest run does not end, the span ends when the start-up ends. The record
-// states the end of the start-up as an exact time, and each of the other instants as an interval.
+// the container's latest run ends. If the latest run does not end, the span ends when the start-up ends. In the
+// record, the end of the start-up is an exact time. All other instants are intervals.
 func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 	var names []string
 	for _, m := range t.Milestones {
@@ -123,11 +124,12 @@ func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 	return all
 }
 
-// life describes a container's milestones in a record: which milestones exist, and in which intervals they lie.
+// life describes the milestones of one container in a record. The bool fields state which milestones exist. The fields
+// of type stretch contain the times of these milestones.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
-	// number of the latest run, and number of the latest completed run; both count from 0
+	// index of the latest run, and index of the latest completed run; the first run has index 0
 	runs, ended int
 }
 
@@ -181,7 +183,8 @@ func laterStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// wantedPulls returns a span with child spans for each pull whose start and end are known.
+// wantedPulls returns a span for each pull, with its child spans. The span of a pull that is still in progress ends
+// with the start-up. A pull has no span if its start or its end is unknown, or if the container is ephemeral.
 func wantedPulls(t agent.Timeline) (all []wantedSpan) {
 	for _, p := range t.Pulls {
 		from, to := p.RequestedAt, p.FinishedAt

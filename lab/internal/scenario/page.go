@@ -22,9 +22,9 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// pageWait is the maximum time until the page shows received data. The page does not poll the agent: it receives
-// changes in a stream. If the page misses a change, it never shows this change, so a long limit cannot hide the fault.
-// On a busy machine, the browser once took more than 5 s.
+// pageWait is the maximum time until the page shows received data. The page does not poll the agent. The agent sends
+// the changes to the page in a stream. If the page misses a change, the page never shows this change. So a long limit
+// cannot hide the fault. On a busy machine, the browser once took more than 5 s.
 const pageWait = 15 * time.Second
 
 // showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have an image that the
@@ -52,9 +52,9 @@ type pageRun struct {
 	tab     *browser.Tab // page that was opened before the first pod was created; never reloaded
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
-	helped  string       // a pod for which the page lists changes that would shorten the start-up; empty if none
+	helped  string       // a pod whose view has the list "What would help"; empty if there is no such pod
 
-	comparison string // address of the comparison of the Deployment's pods
+	comparison string // address of the view that compares two pods of the Deployment
 }
 
 // The names of the pods outside the Deployment.
@@ -98,7 +98,7 @@ func (p *pageRun) start(ctx context.Context) error {
 		return err
 	}
 	main := bench.MainContainer("shop", cold, 1500*time.Millisecond)
-	main.ReadinessProbe.TimeoutSeconds = 1 // with a long timeout, the probes' times are too uncertain for a prediction
+	main.ReadinessProbe.TimeoutSeconds = 1 // a longer timeout makes the probes' times too uncertain for a prediction
 	p.shop, err = p.bench.CreateDeployment(ctx, "shop", 2, corev1.PodSpec{
 		InitContainers: []corev1.Container{
 			bench.InitContainer("migrate", p.bench.BaseImage, 800*time.Millisecond),
@@ -117,8 +117,8 @@ func (p *pageRun) start(ctx context.Context) error {
 
 func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
 
-// judgeStarting requires that, without a reload, the page shows a row for each starting pod, and lists the pulls in
-// progress with their downloads.
+// judgeStarting requires that the page shows a row for each starting pod. The page must also list the pulls in
+// progress with their downloads. The scenario does not reload the page.
 func (p *pageRun) judgeStarting(context.Context) error {
 	for _, pod := range p.pods() {
 		err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), pageWait)

@@ -73,7 +73,8 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 	return errors.Join(p.judgeHelp(timeline), p.judgePull(timeline))
 }
 
-// judgeHelp requires that the page lists the same changes as the API, but at most three.
+// The API lists changes that could shorten the start-up. judgeHelp requires that the page lists the first changes of
+// the API's list, but at most three.
 func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
 	shown, err := browser.Eval[[]string](p.tab, page.Help)
 	if err != nil {
@@ -95,7 +96,9 @@ func (p *pageRun) judgeHelp(timeline agent.Timeline) error {
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
-	const within = 0.01 // share of the axis; a smaller limit would fail, because every bar is at least two pixels wide
+	// within is the largest accepted difference, as a share of the axis. A smaller limit would fail, because every bar
+	// is at least two pixels wide.
+	const within = 0.01
 	p.verdict.Compared++
 	if math.Abs(got.From-want.From) > within || math.Abs(got.To-want.To) > within {
 		p.verdict.Problem("pod %s: the bar of %s %s extends from %.3f to %.3f of the axis, want %.3f to %.3f", pod,
@@ -107,8 +110,8 @@ func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
 	}
 }
 
-// judgePull requires that the box at the pointer shows the details of the phase "pull", and that the page shows the
-// layers of the pull.
+// judgePull requires that the detail box at the pointer shows the details of the phase "pull". The page must also show
+// the layers of the pull.
 func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })
 	if i < 0 {

@@ -61,7 +61,8 @@ func (p *pageRun) clickVisible(what, selector string) error {
 	return err
 }
 
-// judgeComparison opens the comparison of two pods of the Deployment, and checks the total difference against the API.
+// judgeComparison opens the view that compares two pods of the Deployment. The total difference in this view must
+// agree with the API.
 func (p *pageRun) judgeComparison(ctx context.Context) error {
 	var totals []float64
 	sides := url.Values{}

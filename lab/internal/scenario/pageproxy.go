@@ -19,15 +19,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prereq"
 )
 
-// judgePage opens the agent's page in a browser, through kubectl proxy and the API server's proxy to pods, as
-// documented in docs/page.md. Then a pod starts, and the browser opens the waterfall of this pod. The browser must
-// enforce the page's content security policy.
+// judgePage opens the agent's page in a browser. The browser connects through "kubectl proxy" and the API server's
+// proxy to pods, as documented in docs/page.md. Then a pod starts, and the browser opens the waterfall of this pod.
+// The browser must enforce the page's content security policy.
 func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := prereq.Browser(ctx, p.b.Node.Report); err != nil {
 		return err
 	}
-	// The agent must serve all clients, because the proxy is not a loopback client. After the scenario, the bench
-	// restores the agent's usual settings.
+	// The API server's proxy is not a loopback client, so the agent must serve all clients. After the scenario, the
+	// bench restores the agent's usual settings.
 	if err := p.b.Node.DeployAgent(ctx, "open-api"); err != nil {
 		return err
 	}

@@ -137,9 +137,9 @@ func (w shownWorkload) equal(got page.Workload) bool {
 // shownShare matches the percentage at the beginning of the text about a download.
 var shownShare = regexp.MustCompile(`^(?:<1|(\d+)) % ?`)
 
-// judgeDownloads compares the downloads in the view of pulls with the API, while the Deployment's pods pull their
-// image. The page receives the downloads every two seconds, so it can show less than the API has reported, but not
-// more.
+// While the Deployment's pods pull their image, judgeDownloads compares the downloads in the view of pulls with the
+// API. The page receives the downloads every two seconds. So the page can show a smaller share than the API has
+// reported, but not a larger share.
 func (p *pageRun) judgeDownloads() error {
 	downloads, err := page.Downloads(p.tab, "/shop:")
 	if err != nil {

@@ -2,8 +2,8 @@ package scenario
 
 import "math"
 
-// pairedDifferences summarizes the differences within pairs of measurements, such as a measurement with agents and a
-// measurement without agents. The values are durations or bytes.
+// pairedDifferences summarizes the differences between paired measurements. For example, one measurement of each pair
+// is with agents, and the other measurement is without agents. The values are durations or bytes.
 type pairedDifferences[T ~int64] struct {
 	mean, standardError T
 	pairs               int
@@ -23,14 +23,14 @@ func pair[T ~int64](differences []T) pairedDifferences[T] {
 		pairs: len(differences)}
 }
 
-// atMost returns an upper limit of the true difference with 95 % confidence. atMost assumes that the differences are
-// independent and normally distributed.
+// atMost returns an upper bound of the true mean difference, with 95 % confidence. atMost assumes that the differences
+// are independent and normally distributed.
 func (p pairedDifferences[T]) atMost() T {
 	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))
 }
 
-// student95 returns the one-sided 95 % quantile of Student's distribution. If there are more degrees of freedom than
-// table entries, the result is slightly too large.
+// student95 returns the one-sided 95 % quantile of Student's t-distribution with the given degrees of freedom. If the
+// table has no entry for them, student95 returns the last entry, which is slightly too large.
 func student95(freedom int) float64 {
 	quantiles := [...]float64{6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812}
 	return quantiles[min(freedom, len(quantiles))-1]

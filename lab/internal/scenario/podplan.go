@@ -21,8 +21,8 @@ type plan struct {
 	initRun      time.Duration
 	startedAfter time.Duration // time from the start of the main process until its startup probe passes
 	readyAfter   time.Duration // time from the start of the main process until its readiness probe passes
-	hookFor      time.Duration // duration of the post-start hook; hookInMain selects the hook's container
-	hookInMain   bool
+	hookFor      time.Duration // duration of the post-start hook; zero if no container has a hook
+	hookInMain   bool          // true if the main container has the hook
 	heldFor      time.Duration // time from the creation of the pod until the scenario removes the scheduling gate
 	// time from the kubelet's first status of the pod until the creation of the Secret that the pod mounts
 	secretAfter time.Duration
@@ -42,8 +42,9 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// possibleStates returns the possible final states of the start-up. For a pod that completes, the state is ready if the
-// agent sees the ready pod before the pod completes, and succeeded otherwise.
+// possibleStates returns the possible final states of the start-up. If a pod completes, its start-up has two possible
+// states. If the agent sees the ready pod before the pod completes, the state is ready. Otherwise, the state is
+// succeeded.
 func (p plan) possibleStates() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -78,8 +79,8 @@ func (p plan) podSpec(base, cold string) corev1.PodSpec {
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:
 		before := bench.WithHook(corev1.Container{Name: hookedName, Image: base}, p.hookFor)
-		// The node already has the image of the container that starts after the hook, so the kubelet does not look up
-		// registry credentials at this time.
+		// The container after the hook has an image that is already on the node. So the kubelet does not look up
+		// registry credentials when this container starts.
 		spec.Containers = append(spec.Containers, before, corev1.Container{Name: afterHookName, Image: base})
 	}
 	spec.Containers = append(spec.Containers, main)
@@ -98,7 +99,8 @@ func (p plan) podSpec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// calls contains the times of the scenario's requests that start or end a phase.
+// calls contains the times of the scenario's requests to the API server. Each of these requests starts or ends a
+// phase.
 type calls struct{ created, lifted, approved bench.Span }
 
 // startLimit is the time limit of a start-up.

@@ -51,7 +51,7 @@ func samplePressure(resource string) (*pressureSampler, error) {
 		for {
 			select {
 			case <-ticker.C:
-				_ = w.look() // the first read succeeded, so an error here is unlikely and costs only one sample
+				_ = w.look() // after a successful first read, an error is unlikely, and costs only one sample
 			case <-done:
 				return
 			}
@@ -87,8 +87,8 @@ func (w *pressureSampler) nearestSample(at time.Time) (best int) {
 	return best
 }
 
-// waitedBetween returns how long tasks waited from the last sample before an interval until the first sample after the
-// interval.
+// waitedBetween returns how long tasks waited during an interval and shortly before and after it. The measurement
+// starts at the last sample before the interval, and ends at the first sample after the interval.
 func (w *pressureSampler) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,9 +130,9 @@ func (all waitSamplers) stop() {
 	}
 }
 
-// A comparison accepts a larger difference if tasks waited near the start or the end of a phase. longestWait is the
-// largest increase of the accepted difference. Without this limit, the comparison would accept any difference on a busy
-// machine whose tasks wait all the time.
+// If tasks waited near the start or the end of a phase, a comparison accepts a larger difference. longestWait is the
+// largest increase of the accepted difference. On a busy machine, tasks wait all the time. Without this limit, the
+// comparison would accept any difference on such a machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns how long tasks waited near the start and near the end of an interval. The result is at most
@@ -150,8 +150,8 @@ func (all waitSamplers) waitedNear(s bench.Span) (waited time.Duration) {
 	return min(waited, longestWait)
 }
 
-// leastPressed is the shortest duration of a phase whose pressure the scenario compares. Neither the agent nor the
-// scenario measures the pressure of shorter phases exactly.
+// leastPressed is the minimum duration of the phases whose pressure the scenario compares. For shorter phases, neither
+// the agent nor the scenario measures the pressure exactly.
 const leastPressed = time.Second
 
 // reportedShare returns the agent's value for the sampler's resource.
@@ -171,9 +171,10 @@ func mostPressed(p agent.Pressure) string {
 	return "cpu"
 }
 
-// judge compares the reported pressure of each long phase with the measured pressure. At least one phase must have high
-// pressure. If the argument "phases" is not empty, at least one of the phases in this argument must have high pressure.
-// The timeline's verdict must also mention the high pressure, or the pressure of the other resource if it is higher.
+// judge compares the reported pressure of each long phase with the measured pressure. At least one phase must have
+// high pressure. If the argument "phases" is not empty, this phase must be one of the named phases. The timeline's
+// verdict must mention the pressure of such a phase. If the pressure of the other resource is higher in this phase,
+// the verdict must mention the other resource instead.
 func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -183,7 +184,7 @@ func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	defer w.mu.Unlock()
 	const (
 		within         = 0.1
-		documentedHigh = 0.5 // docs/node.md: a verdict mentions the pressure if the share is at least this value
+		documentedHigh = 0.5 // minimum pressure that a verdict mentions, according to docs/node.md
 	)
 	high, mentioned := false, false
 	for _, phase := range timeline.Phases {
@@ -217,8 +218,8 @@ func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 }
 
-// keepBusy keeps the given number of tasks running until the caller calls the returned function "rest". Each task is an
-// operating system thread, because the kernel counts only waiting threads.
+// keepBusy keeps the given number of tasks running until the caller calls the returned function "rest". Each task has
+// its own operating system thread, because the kernel counts only waiting threads.
 func keepBusy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
@@ -275,7 +276,7 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	}), nil
 }
 
-// alignedMemory returns memory into which the kernel can read the disk directly.
+// alignedMemory returns page-aligned memory for reads that bypass the page cache.
 func alignedMemory(size int) []byte {
 	const page = 4096
 	memory := make([]byte, size+page)

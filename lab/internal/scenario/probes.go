@@ -21,8 +21,8 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// The timeout covers all stages of an attempt. probeConnect is the maximum time of an attempt before the stage that
-	// times out. The stage that times out gets the rest of the timeout: at least probeTimeout-probeConnect.
+	// An attempt has several stages, and the timeout covers all of them. probeConnect is the maximum time of the
+	// stages before the stage that times out. So the stage that times out takes at least probeTimeout-probeConnect.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
@@ -33,7 +33,7 @@ type probeCase struct {
 	name, kind string
 	fields     string // additional fields of the probe in the file
 	result     string
-	stage      string // stage whose duration the scenario checks; empty if it checks only the total duration
+	stage      string // stage whose duration the scenario checks; if empty, the scenario checks only the total duration
 	least      time.Duration
 }
 
@@ -141,7 +141,8 @@ func awaitProbes(ctx context.Context, b *bench.Bench, all []probeCase) error {
 		})
 }
 
-// ofNode replaces the node's address with a variable, because many nodes can share one probes file.
+// ofNode returns a URL with a variable instead of the node's address. With the variable, many nodes can share one
+// probes file.
 func ofNode(address string) string {
 	return "http://" + strings.Replace(address, layout.Loopback, "$(NODE_ADDRESS)", 1) + "/"
 }

@@ -73,9 +73,10 @@ func responseName(conn net.PacketConn, to net.Addr, question dnsmessage.Message,
 	}
 }
 
-// probeTargets contains five addresses. Four of the addresses belong to HTTP servers. One server is a slow proxy of the
-// lab's registry, one server never responds, one server refuses all requests to a registry, and one server requires a
-// header. The fifth address has no listener.
+// probeTargets contains the addresses of four HTTP servers, and an address without a listener. The server "slow"
+// forwards each request to the lab's registry after a delay. The server "silent" never responds. The server "refuses"
+// responds to registry requests with status 403. The server "flavored" requires a header. No process listens at the
+// address "dead".
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()

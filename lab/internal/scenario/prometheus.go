@@ -21,8 +21,8 @@ const (
 	podSeries        = "podlapse_pod_startup_seconds"
 )
 
-// The scenario "prometheus" starts three pods, each with a duration in a different bucket, while a real Prometheus
-// scrapes the agent. Then the scenario sends typical queries.
+// The scenario "prometheus" starts three pods while a real Prometheus scrapes the agent. The durations of the three
+// start-ups lie in different buckets. Then the scenario sends typical queries to Prometheus.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const initRun = 300 * time.Millisecond
 	pods := []scrapedPod{ // the start-ups take about 7, 14 and 24 seconds
@@ -85,7 +85,8 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 	return samples[0].Value, nil
 }
 
-// expectSample compares the only sample of an expression with a number.
+// expectSample requires that an expression returns exactly one sample. The sample's value must not differ from the
+// argument "want" by more than the argument "within".
 func (p *promRun) expectSample(
 	ctx context.Context, client prometheus.Client, expression string, want, within float64,
 ) error {
@@ -121,8 +122,8 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 	return nil
 }
 
-// middleOf returns the quantile that selects the pod with the given index. For three pods, the quantiles are 1/6, 1/2
-// and 5/6.
+// middleOf converts a pod's index to a quantile for histogram_quantile. For three pods, the quantiles are 1/6, 1/2 and
+// 5/6.
 func (p *promRun) middleOf(i int) float64 { return (float64(i) + 0.5) / float64(len(p.pods)) }
 
 func (p *promRun) sum() (seconds float64) {
@@ -132,10 +133,11 @@ func (p *promRun) sum() (seconds float64) {
 	return seconds
 }
 
-// roundingError is the largest rounding error of floating-point sums of a few seconds.
+// roundingError is the largest accepted error of floating-point rounding, in seconds.
 const roundingError = 1e-6
 
-// judgeClassic requires that each quantile lies in the same bucket as the true duration.
+// judgeClassic checks the quantiles from the classic histogram. Each quantile must lie in the bucket that contains the
+// pod's true duration.
 func (p *promRun) judgeClassic(ctx context.Context) error {
 	for i, pod := range p.pods {
 		got, err := p.value(ctx, p.classic, fmt.Sprintf("histogram_quantile(%v, %s_bucket)", p.middleOf(i),
@@ -178,10 +180,11 @@ func bucketOf(edges []float64, seconds float64) (low, high float64) {
 	return edges[max(i, 1)-1], edges[max(i, 1)]
 }
 
-// nativeWidth is the largest ratio of the upper edge to the lower edge of a native bucket.
+// nativeWidth limits the width of a native bucket: its upper edge is at most nativeWidth times its lower edge.
 const nativeWidth = 1.1
 
-// judgeNative requires that each quantile lies in the same narrow bucket as the duration that the agent reported.
+// judgeNative checks the quantiles from the native histogram. Each quantile must differ from the duration that the
+// agent reported for the pod by at most the factor nativeWidth.
 func (p *promRun) judgeNative(ctx context.Context) error {
 	for i, pod := range p.pods {
 		got, err := p.value(ctx, p.native, fmt.Sprintf("histogram_quantile(%v, %s)", p.middleOf(i), startupHistogram))
@@ -199,8 +202,8 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 	return p.expectSample(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), roundingError)
 }
 
-// judgeExemplars requires an exemplar for each pod. The exemplar must have the pod's duration and refer to the pod's
-// trace.
+// judgeExemplars requires an exemplar for each pod. The exemplar must contain the pod's duration and the ID of the
+// pod's trace.
 func (p *promRun) judgeExemplars(ctx context.Context) error {
 	const since = 10 * time.Minute
 	exemplars, err := p.classic.Exemplars(ctx, startupHistogram+"_bucket", since)
@@ -239,7 +242,7 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 	return nil
 }
 
-// judgePulls checks the pulls of the three images. The scenario throttled two of the three pulls.
+// judgePulls checks the metrics about the pulls of the three images. The scenario throttled two of the three pulls.
 func (p *promRun) judgePulls(ctx context.Context) error {
 	selector := fmt.Sprintf(`{outcome="downloaded",registry=%q}`, layout.Address(layout.RegistryPort))
 	if err := p.expectSample(ctx, p.classic, pullHistogram+"_count"+selector, float64(len(p.pods)), 0); err != nil {

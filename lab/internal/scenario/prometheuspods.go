@@ -17,12 +17,12 @@ import (
 // scrapedPod is one pod whose metrics Prometheus must store.
 type scrapedPod struct {
 	plan     plan
-	truth    time.Duration // time from the request to create the pod until the watch delivered the ready pod
+	truth    time.Duration // from the request to create the pod until the watch showed the pod as ready
 	timeline agent.Timeline
 	total    time.Duration // total duration in the agent's record
 }
 
-// startScraped starts the pods, with pauses between the starts that prevent concurrent pulls. startScraped waits until
+// startScraped starts the pods with pauses, so that no two pulls run at the same time. Then startScraped waits until
 // the agent has reported all pods.
 func startScraped(ctx context.Context, b *bench.Bench, pods []scrapedPod) error {
 	var plans []plan

@@ -9,8 +9,8 @@ import (
 )
 
 // judgeBlame checks the causes that the agent reports for a container's pulls. A wrong cause is a problem even if the
-// agent states a large error bound. If an agent cannot separate the queue from the pull, it must report the total time
-// of both as unattributed, and list both phases as candidates.
+// agent states a large error bound. If an agent cannot separate the wait in the queue from the pull, it must report
+// both as unattributed time. The candidates of this unattributed time must include both phases.
 func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {
 		return
@@ -21,7 +21,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			queued += max(0, a.Call.StartAt.Sub(a.RequestedAt))
 		}
 		slack += exact
-		// the end of the queue is known only from Events; without Events, the agent never reports the queue
+		// only Events show when a pull left the queue; an agent without Events never reports time in the queue
 		if j.sources.events {
 			slack += j.sources.largestError(a, neighborInstants{})
 		}
@@ -51,7 +51,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 	}
 }
 
-// sharedDuration returns the duration of the part of a phase that lies between two instants.
+// sharedDuration returns how much of a phase lies between two instants.
 func sharedDuration(phase agent.Phase, from, until time.Time) time.Duration {
 	if phase.StartAt.After(from) {
 		from = phase.StartAt

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullCase is one pod, the fault of the pod's image, and the expected report of the agent.
+// pullCase describes one pod, the fault that affects the pull of its image, and the expected report of the agent.
 type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
@@ -26,14 +26,14 @@ type pullCase struct {
 	// fails. If failures is positive and repair is nil, every pull of the image fails.
 	failures int
 	repair   func(context.Context) error
-	// If cutOff is true, the fault interrupts a download, and the registry's log must contain this interruption. After
-	// the interruption, the next attempt reuses the received content.
+	// cutOff is true if the fault interrupts a download. The registry's log must then contain this interruption. The
+	// next attempt reuses the content that arrived before the interruption.
 	cutOff bool
-	// If mayShare is true, several pulls share layers, and any of these pulls can download the shared layers.
+	// mayShare is true if several pulls need the same layers. Any of these pulls can download the shared layers.
 	mayShare bool
 	// slowPlugin is true if a slow credential provider plugin delays the pull of the first image.
 	slowPlugin bool
-	atLeast    time.Duration               // shortest duration of the pull
+	atLeast    time.Duration               // minimum duration of the pull
 	neighbors  func(context.Context) error // function that runs while the pod starts, or nil
 }
 
@@ -58,22 +58,22 @@ func (w wantedPull) kubeletsName() string {
 	return w.container
 }
 
-// The sizes and rates of the images. The images are so small that unpacking takes almost no time. The rates are so low
-// that the scenario can observe the pulls.
+// The sizes of the images, and the rates at which the registry sends the images. The images are so small that
+// unpacking takes almost no time. The rates are so low that the scenario can observe the pulls.
 const (
 	pullLayer    = 512 << 10       // bytes
 	slowPull     = 256 << 10       // bytes per second
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // number of failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// configAndLayer is the number of requests to which a registry rule applies. The first request is for the image's
+	// configAndLayer limits a fault of the registry to two requests. The first request is for the image's
 	// configuration, which is too small to trigger the fault. The second request is for the layer.
 	configAndLayer = 2
-	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
+	caseLimit      = 90 * time.Second // time limit for a pod with at most one failed pull
 )
 
-// createCases creates the images and returns three groups of cases. One case fails for a minute, some cases fail once,
-// and some cases run one at a time.
+// createCases creates the images and returns three groups of cases. The case "backoff" fails several times. Each case
+// in the group "failing" fails at least once. The cases in the group "alone" run one at a time.
 func (p *pullRun) createCases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
 	if backoff, err = p.refusedCase(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
 		return
@@ -118,8 +118,9 @@ func plainCase(pod, image, outcome string) pullCase {
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
 
-// failsFirst returns the case, changed so that its first pulls must fail. The argument "failures" is the number of
-// pulls that must fail.
+// failsFirst plans failed pulls for the case, and returns the case. The argument "failures" is the number of pulls
+// that must fail. The argument "repair" is the function that ends the fault. The argument "classes" contains the
+// possible reasons for a failed pull.
 func (c pullCase) failsFirst(failures int, repair func(context.Context) error, classes ...string) pullCase {
 	c.failures, c.repair = failures, repair
 	c.wants[0].failures = classes
@@ -201,8 +202,8 @@ func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 	return []pullCase{plainCase("layers", image, agent.Downloaded)}, err
 }
 
-// carryOut starts the pod, ends the fault of the pod's image after the planned number of failed pulls, and checks the
-// reports of the agents.
+// carryOut starts the pod and checks the reports of the agents. If the case has a function "repair", carryOut calls
+// this function after the planned number of failed pulls.
 func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 	if err := p.start(ctx, c); err != nil {
 		return fmt.Errorf("case %s: %w", c.pod, err)
@@ -269,8 +270,9 @@ func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 	})
 }
 
-// judgedTimeline returns the timeline that the scenario checks. If the pod never becomes ready, judgedTimeline waits
-// until the agent has observed a failure. For all other pods, judgedTimeline waits until the start-up is settled.
+// judgedTimeline returns the agent's timeline of the pod. If the pod never becomes ready, judgedTimeline waits until
+// the agent has observed a failure. For all other pods, judgedTimeline waits until the agent has reported the
+// start-up.
 func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settledTimeline(ctx, c.pod)
@@ -291,7 +293,7 @@ func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timel
 			return errors.New("the agent has not reported a failed pull of the pod yet")
 		})
 	if err != nil && ctx.Err() == nil && timeline.Name != "" {
-		err = nil // the checks of the timeline will report that it contains no failed pull
+		err = nil // later checks report that the timeline contains no failed pull
 	}
 	if err != nil {
 		return timeline, err

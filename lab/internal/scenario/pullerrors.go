@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the function that performs
-	// the reported action. A busy machine can delay the kubelet's thread between the reported action and the creation
-	// of the Event.
+	// eventLate is the longest time between an action of the kubelet and the kubelet's Event about this action. The
+	// kubelet creates the Event in the same function that performs the action. On a busy machine, the kubelet's thread
+	// can be delayed between the action and the Event.
 	eventLate = 100 * time.Millisecond
-	// responseLate is the longest delay between the runtime's response about a pull and the kubelet's Event about this
-	// response.
+	// responseLate is the longest time between the runtime's response to a pull request and the kubelet's Event about
+	// this response.
 	responseLate = 250 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. If an Event is not repeated, the name of the
 	// Event contains the time in nanoseconds.
@@ -29,12 +29,12 @@ const (
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighborInstants contains the times of two steps in the runtime's log: one before a pull, and one after this pull. At
-// the time in the field "before", the kubelet had not yet requested the image. At the time in the field "after", the
-// kubelet had the image. The field of a step that did not happen is zero.
+// neighborInstants contains the times of two steps: one before a pull, and one after this pull. At the time "before",
+// the kubelet had not yet requested the image. At the time "after", the kubelet had the image. If a step did not
+// happen or is unknown, its time is zero.
 type neighborInstants struct{ before, after time.Time }
 
-// runtimeLog returns containerd's log about a pod if the agent receives no Events, and an empty log otherwise.
+// runtimeLog returns containerd's log about a pod. If the agent receives Events, runtimeLog returns an empty log.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.sources.events {
 		return bench.RuntimeLog{}, nil
@@ -46,7 +46,8 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	return log, err
 }
 
-// neighborsIn returns the neighborInstants of the pull for a container or an image volume.
+// neighborsIn reads the neighborInstants of a pull from the runtime's log. The argument "container" is the name of a
+// container, or image:REFERENCE for an image volume.
 func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighborInstants) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
@@ -62,10 +63,10 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// largestError returns the largest error bound that an agent's evidence allows for one attempt. If an agent states a
-// larger error bound, the agent did not use all its evidence. Without Events, the agent knows when the manifest
-// arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime, the
-// agent uses the kubelet's Events.
+// largestError returns the largest error bound that the agent is allowed to state for one attempt. If the agent states
+// a larger error bound, it did not use all its evidence. An agent without Events knows when the manifest arrived and
+// when the image was stored. It also knows what the runtime did before and after the pull. An agent without the
+// runtime uses the kubelet's Events.
 func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
@@ -88,9 +89,9 @@ func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.
 	return max(0, worst)
 }
 
-// largestLengthError returns the largest error bound that an agent's evidence allows for the duration of an attempt.
-// The runtime does not list failed pulls. The only evidence of a failed attempt is its Events, and the timestamps of
-// repeated Events have a low precision.
+// largestLengthError returns the largest error bound that the agent is allowed to state for the duration of an
+// attempt. The runtime does not list failed pulls. The only evidence of a failed attempt is its Events. The timestamps
+// of repeated Events have a low precision.
 func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
@@ -101,10 +102,9 @@ func (s agentSources) largestLengthError(a bench.Attempt, near neighborInstants)
 	return s.largestError(a, near)
 }
 
-// slowResponse returns the time from the runtime's first record of the image until the runtime's response, or zero if
-// this time is at most responseLate. After its first record of the image, the runtime writes other records before it
-// responds, and a slow disk can delay these writes. The agent sees only the runtime's first record of the image, and
-// the step after the pull.
+// slowResponse returns how long the runtime took to respond after its first record of the image. If this time is at
+// most responseLate, slowResponse returns zero. Before it responds, the runtime writes other records, and a slow disk
+// can delay these writes. The agent sees only the first record of the image, and the step after the pull.
 func slowResponse(a bench.Attempt) time.Duration {
 	if slow := a.Call.EndAt.Sub(a.Call.NamedAt); !a.Call.NamedAt.IsZero() && slow > responseLate {
 		return slow
@@ -112,9 +112,10 @@ func slowResponse(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// lateResponse returns the sum of slowResponse and the delay of the kubelet's Event about the end of a pull.
-// lateResponse ignores a delay of at most half of the constant "exact". No evidence shows whether the runtime responded
-// late or the kubelet received the response late.
+// lateResponse returns the sum of two delays. The first delay is the result of slowResponse. The second delay is the
+// time from the runtime's response until the kubelet's Event about the end of the pull. lateResponse ignores the
+// second delay if it is at most half of the constant "exact". No evidence shows whether the runtime responded late or
+// the kubelet received the response late.
 func lateResponse(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
 		return late + slowResponse(a)
@@ -122,18 +123,18 @@ func lateResponse(a bench.Attempt) time.Duration {
 	return slowResponse(a)
 }
 
-// leastBackoff limits the error of an agent without Events: the reported total of the waits between attempts must be at
-// least the true total divided by leastBackoff. The pod's status shows each failed pull. After a failed pull, the
-// kubelet waits at least for the duration of its back-off.
+// leastBackoff limits the error of an agent without Events. The reported total of the waits between attempts must be
+// at least the true total divided by leastBackoff. The agent sees each failed pull in the pod's status. After a failed
+// pull, the kubelet waits at least for the duration of its back-off.
 const leastBackoff = 2
 
-// largestBackoffError returns the largest error bound that an agent's evidence allows for the sum of all waits between
-// attempts. Each wait starts at the end of an attempt and ends with the next request.
+// largestBackoffError returns the largest error bound that the agent is allowed to state for the sum of all waits
+// between attempts. Each wait starts at the end of an attempt, and ends when the kubelet requests the next pull.
 func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events {
 		// The pod's status shows each failed pull only some time after the failure. No evidence shows when the kubelet
-		// requested the pulls. An agent without Events knows only that each wait contains the kubelet's back-off (see
-		// leastBackoff). The part of a wait that exceeds the back-off could also belong to a pull.
+		// requested the pulls. An agent without Events knows only that each wait is at least as long as the kubelet's
+		// back-off (see leastBackoff). If a wait is longer, the rest of the wait could also belong to a pull.
 		if near.after.IsZero() {
 			return 0
 		}
@@ -152,10 +153,10 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 	return worst
 }
 
-// pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
-// plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
-// stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's time. The
-// period that the kubelet measures ends shortly before the kubelet creates the Event.
+// pluginTime returns the part of an attempt in which, according to the agent's evidence, a credential plugin could
+// have run. A plugin ends before the runtime gets the request, and therefore before the image's manifest arrives. Only
+// the runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
+// time. The kubelet stops its measurement shortly before it creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	switch {
 	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.sources.events:
@@ -166,13 +167,13 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	return a.ReportedAt.Sub(a.Call.StartAt)
 }
 
-// tolerance returns the largest allowed difference between a reported duration of the attempt and the truth. If
-// the agent has all sources and its evidence is exact, the result is the constant "exact". If a source is missing or
-// the evidence is not exact, tolerance adds the agent's error bound to the constant "exact". The agent's error
-// bound must not exceed the error bound that the agent's evidence allows.
+// tolerance returns the largest allowed difference between a reported duration of the attempt and the truth. If the
+// agent has all sources and its evidence is exact, the result is the constant "exact". Otherwise, tolerance adds the
+// agent's error bound to the constant "exact". If the agent's error bound is larger than its evidence allows,
+// tolerance reports a problem.
 //
-// An agent that cannot rule out a credential plugin is allowed to state a larger error bound. Such an error bound does
-// not increase the tolerance, because the true duration of a pull in the lab never includes a plugin's run.
+// If an agent cannot rule out that a credential plugin ran, it is allowed to state a larger error bound. This larger
+// error bound does not increase the tolerance. In the lab, the true duration of a pull never includes a plugin's run.
 func (j *pullJudge) tolerance(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// refusedCase returns a case whose image the registry refuses with the given status.
+// refusedCase returns a case in which the registry refuses the pull with the given HTTP status.
 func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
 	image, err := p.pushColdImage(ctx, name)
 	if err != nil {
@@ -19,8 +19,8 @@ func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// caseWithReset returns a case whose download the registry interrupts once in the middle of the layer. After the
-// interruption, the runtime gives up on the pull.
+// caseWithReset returns a case in which the registry interrupts the download once, in the middle of the layer. After
+// the interruption, the pull fails.
 func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
 	image, err := p.pushColdImage(ctx, "reset")
 	if err != nil {
@@ -33,8 +33,8 @@ func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// otherPlatformCase returns a case whose image is at first built for another platform. After a failed pull, the
-// scenario pushes an image for the node's platform under the same name.
+// otherPlatformCase returns a case in which the image is for another platform. After a failed pull, the scenario
+// pushes an image for the node's platform under the same name.
 func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -45,20 +45,21 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	return plainCase("platform", image, agent.Downloaded).failsFirst(1, repair, "no_matching_platform"), nil
 }
 
-// unknownHost returns a case whose registry name cannot be resolved, because a label of the name is too long. The
-// resolver rejects labels of more than 63 characters without a DNS query, so the lab needs no DNS server for this case.
+// unknownHost returns a case in which the registry's name cannot be resolved, because a label of the name is too long.
+// The resolver rejects labels of more than 63 characters without a DNS query. Therefore, the lab needs no DNS server
+// for this case.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
-// noListener returns a case whose registry address has no listener.
+// noListener returns a case in which no process listens at the registry's address.
 func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plainCase("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// changedImage returns a case whose image names a registry without a listener. After a failed pull, the scenario
-// changes the container's image to one in the lab's registry.
+// changedImage returns a case in which no process listens at the address of the image's registry. After a failed pull,
+// the scenario changes the container's image to an image in the lab's registry.
 func (p *pullRun) changedImage(ctx context.Context) (pullCase, error) {
 	const pod, before = "changed", "127.0.0.1:1/changed:1"
 	image, err := p.pushColdImage(ctx, pod)

@@ -12,17 +12,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// unseenPull is a pull that lasts longer in the runtime's log than in the registry's log.
+// unseenPull is a pull whose true duration is from the runtime's log, because the registry's log shows less time.
 type unseenPull struct {
 	what string
 	took time.Duration // duration of the pull in the runtime's log minus its duration in the registry's log
 }
 
-// seenByRegistry is the limit that decides which log contains the true duration of a pull. If the duration in
-// containerd's log exceeds the duration in the registry's log by at most seenByRegistry, the registry's log is the
-// truth. If the difference is larger, containerd's log is the truth, because only containerd's log includes the
-// resolution of the name and the unpacking. A duration that agrees with containerd's log is always accepted: if the
-// registry's log is the truth, the two logs differ by at most half of the largest accepted difference.
+// seenByRegistry helps to decide which log contains the true duration of a pull. containerd's log is the truth in two
+// cases: the registry received no request, or the pull is longer in containerd's log by more than seenByRegistry. Only
+// containerd's log includes the resolution of the name and the unpacking. In all other cases, the registry's log is
+// the truth. seenByRegistry is half of the largest accepted difference, so a duration that agrees with containerd's
+// log is always accepted.
 const seenByRegistry = exact / 2
 
 // judgePulls compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
@@ -47,8 +47,8 @@ func (j *pullJudge) judgePulls(ctx context.Context, c pullCase, timeline agent.T
 	return j.judgePlugin(c, timeline)
 }
 
-// attemptsOf returns the attempts to pull one image for one pod. attemptsOf waits for both logs, because the kubelet
-// and containerd do not write their logs at the same instant.
+// attemptsOf returns the attempts to pull one image for one pod. The kubelet and containerd do not write their logs at
+// the same instant, so attemptsOf waits until both logs contain the attempts.
 func (j *pullJudge) attemptsOf(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {
@@ -165,7 +165,7 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 	if pull.Outcome != outcome && !unknown {
 		v.Problem("%s: want outcome %s, but the agent reports %q", what, outcome, pull.Outcome)
 	}
-	// Only Events show which image the kubelet pulled before the image changed.
+	// Only Events show which image the kubelet pulled before the scenario changed the image.
 	unnamed := want.before != "" && !j.sources.events && pull.Image == agent.Unknown && pull.Registry == agent.Unknown
 	if pull.Image != want.image && !unnamed {
 		v.Problem("%s: want image %s, but the agent reports %q", what, want.image, pull.Image)
@@ -189,8 +189,8 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 	}
 }
 
-// judgeLengths checks the duration of the queue and of the pull for one attempt. For a failed attempt, no evidence
-// separates the queue from the pull.
+// judgeLengths checks two durations of an attempt: the wait in the queue and the pull. For a failed attempt, no
+// evidence separates the wait from the pull.
 func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighborInstants, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
@@ -201,17 +201,17 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 		j.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	// When the kubelet calls the runtime, it stops its timer for the queue and starts its timer for the pull. On a busy
-	// machine, the kubelet's call can wait for a CPU before containerd logs the call, and the response can wait, too.
+	// When the kubelet calls the runtime, it stops its timer for the queue and starts its timer for the pull. On a
+	// busy machine, the call can wait for a CPU before containerd logs it. The response can wait for a CPU, too.
 	limit += j.waits.waitedNear(happened)
 	j.compareLength(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
 	j.compareLength(what+" pull", happened.Length(), pull.PullSeconds, limit)
 	if pull.DownloadedAt.IsZero() || truth.RegistryTime.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
-	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
-	// or if the machine is busy, the runtime takes longer to verify and store the content. If the runtime has not kept
-	// the content, the logs do not show when the content was stored, so the scenario assumes 5 ms for each layer.
+	// After the last byte, the runtime must still verify and store the content. This work takes longer if many layers
+	// arrive at the same time or if the machine is busy. If the runtime did not keep the content, the time when it
+	// stored the content is unknown. In this case, the scenario assumes 5 ms for each layer.
 	storing := truth.Storing()
 	if truth.StoredAt.IsZero() {
 		storing = time.Duration(len(pull.Layers)) * 5 * time.Millisecond
@@ -222,8 +222,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	}
 }
 
-// judgeFailed compares the total duration of queue and pull with the truth. If the agent reports a duration for the
-// queue or for the pull, this duration must not exceed the true total duration by more than the given limit.
+// judgeFailed compares the total time in the queue and in the pull with the truth. If the agent reports one of the two
+// times separately, this time must not exceed the true total by more than the argument "limit".
 func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pull, limit time.Duration) {
 	both := truth.ReportedAt.Sub(truth.RequestedAt)
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
@@ -253,9 +253,10 @@ func (j *pullJudge) compareLength(what string, truth time.Duration, reported jso
 	j.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
 }
 
-// judgeBytes requires that the agent does not count more bytes than the registry sent, and that an agent with all
-// sources counts all layers. If a fault interrupted a response, only the sent part counts. If containerd does not keep
-// the layers, an agent is allowed to omit the bytes, but must not report only some of the bytes.
+// judgeBytes checks the bytes that the agent reports for a successful download. The agent must not count more bytes
+// than the registry sent. An agent with all sources must count all layers. If containerd does not keep the layers, an
+// agent is allowed to omit the bytes, but must not report only some of them. judgeBytes skips interrupted and shared
+// downloads.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
 	const besides = 16 << 10 // maximum size of the image's configuration, which the agent need not count
 	kept := j.stack.Containerd.KeepsLayers()
@@ -272,7 +273,7 @@ func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pul
 	}
 }
 
-// judgeNoPull checks the report about an image that was present.
+// judgeNoPull checks the report about an image that was already on the node.
 func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 	for _, reported := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {
 		length, err := agent.Nanoseconds(reported)

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// realPull is a pull, or a wait for a pull, according to logs that do not come from the agent.
+// realPull is the truth about one pull, including the wait in the queue. Its data does not come from the agent.
 type realPull struct {
 	pod, container string // names of the pod and the container; empty for a pull without a pod
 	image, outcome string
@@ -21,12 +21,12 @@ type realPull struct {
 	called         bench.Span // the call to the runtime, without the wait in the queue; zero for a pull without a pod
 }
 
-// liveResponse is the agent's response about the pulls in progress at one time.
+// liveResponse contains the pulls in progress and the starting pods that the agent reports at one time.
 type liveResponse struct {
 	query bench.Span
 	items []agent.Live
-	// starting contains the timelines of the starting pods. startingAt contains the start and the end of the request
-	// that returned the timelines.
+	// starting contains the timelines of the starting pods. startingAt is the period of the request for these
+	// timelines.
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -41,7 +41,7 @@ type liveWatch struct {
 // liveWatches contains the watches of several agents.
 type liveWatches []*liveWatch
 
-// watchLive starts to query each of the agents.
+// watchLive starts one liveWatch for each agent.
 func (p *pullRun) watchLive(ctx context.Context) (all liveWatches) {
 	for _, j := range p.judges {
 		all = append(all, watchLivePulls(ctx, j.agent.Agent))
@@ -88,13 +88,13 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 // endQueries ends the queries. The caller must call endQueries exactly once.
 func (w *liveWatch) endQueries() error { w.cancel(); return <-w.ended }
 
-// judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
-// while the pull is in progress.
+// judgeLive requires that each response contains only pulls in progress. An agent with all sources must also report
+// each slow pull while the pull is in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
 	// The agent and the kubelet's log can both report the start or the end of a pull late.
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
-	wrong := make(map[string]int) // number of wrong pulls, by description
+	wrong := make(map[string]int) // how often the agent reported each wrong pull
 	for _, response := range watched.responses {
 		for _, item := range response.items {
 			j.verdict.Compared++
@@ -118,8 +118,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		j.verdict.Problem("%d of %d responses contain a pull that was not in progress: %s", wrong[text],
 			len(watched.responses), text)
 	}
-	// During a pull of at least this length, the agent has enough time to detect the pull, and the scenario has enough
-	// time to query the agent.
+	// A shorter pull can end before the agent detects it, or before the scenario queries the agent.
 	const long = time.Second
 	slow, reported := 0, 0
 	for _, truth := range j.going {
@@ -144,9 +143,9 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.judgeOpenPulls(watched)
 }
 
-// judgeOpenPulls checks each phase in progress in which a pod pulls or unpacks an image. An agent is allowed to report
-// that a pod pulls or unpacks an image only during the kubelet's call to the runtime, or shortly before or after this
-// call. An agent with all sources must report at least one such phase in progress correctly.
+// judgeOpenPulls checks the phases "pull" and "unpack" that are still in progress in the agent's responses. The agent
+// is allowed to report such a phase only during the kubelet's call to the runtime, or shortly before or after this
+// call. An agent with all sources must report at least one such phase correctly.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores
@@ -197,8 +196,8 @@ func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, b
 	return realPull{}, false
 }
 
-// isImage reports whether the name refers to the pulled image. For pulls of other clients, containerd logs only the
-// host (without the port) and the repository.
+// isImage reports whether the name refers to the pulled image. If another client than the kubelet pulls an image,
+// containerd logs only the host (without the port) and the repository.
 func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {
 		return truth.image == named

@@ -27,9 +27,10 @@ const (
 	pluginHook  = 2 * time.Second
 )
 
-// pluginCases returns three cases if the kubelet has a credential provider plugin. In one case, the plugin is slow. In
-// another case, the first container has a post-start hook, and the plugin is slow for the second container. In the last
-// case, the plugin fails once, so the kubelet pulls without credentials, and the registry refuses the pull.
+// pluginCases returns three cases, or no case if the kubelet has no credential provider plugin. In the first case, the
+// plugin is slow. In the second case, the first container has a post-start hook, and the plugin is slow for the second
+// container. In the third case, the plugin fails once. Then the kubelet pulls without credentials, and the registry
+// refuses the pull.
 func (p *pullRun) pluginCases(ctx context.Context) ([]pullCase, error) {
 	guard := p.bench.Node.RegistryGuard()
 	if !guard.IsSet() {
@@ -58,12 +59,12 @@ func (p *pullRun) pluginCases(ctx context.Context) ([]pullCase, error) {
 		append(delays, credentials.Fault{Image: pluginsName(images[broken]), Fail: "injected by the scenario"})...)
 }
 
-// pluginsName returns the name that the kubelet passes to the plugin for an image.
+// pluginsName returns the image name that the kubelet passes to the plugin.
 func pluginsName(reference string) string {
 	return layout.Address(layout.RegistryPort) + "/" + repositoryOf(reference)
 }
 
-// judgePlugin checks the agent's report about the kubelet's wait for a slow credential provider plugin before a pull.
+// judgePlugin checks how the agent reports the time in which the kubelet waited for a slow credential provider plugin.
 func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 	if !c.slowPlugin {
 		return nil
@@ -81,11 +82,11 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 	return nil
 }
 
-// judgePluginRun requires that the time of a plugin run is in the phase kubelet_sync, or in a group phase with
-// kubelet_sync among its candidates. Without the runtime, the agent knows only from the pod's status when the step
-// before the plugin run ended. The agent can therefore report a part of the plugin run as another phase. If another
-// phase contains a part of the plugin run, the largest accepted difference increases by the error bound of that phase,
-// but at most by stampUnit.
+// judgePluginRun requires that the agent reports a plugin's run as the phase kubelet_sync. The agent is also allowed
+// to report the run as unattributed time if kubelet_sync is among the candidates. An agent without the runtime sees
+// only in the pod's status when the step before the plugin's run ended. Such an agent can report a part of the run as
+// another phase. In this case, the largest accepted difference increases by the error bound of the other phase, but at
+// most by stampUnit.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration
@@ -106,8 +107,8 @@ func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Ti
 	j.verdict.Compare(pod+" plugin as "+phase+" or unattributed", pluginDelay, run.Length(), right, true, limit)
 }
 
-// judgeSecrecy requires that no log, no record and no other file that the agents wrote contains the registry's
-// password.
+// judgeSecrecy requires that the registry's password does not appear in the logs, in the agents' records, or in the
+// agents' other files.
 func (p *pullRun) judgeSecrecy(v *Verdict) error {
 	n := p.bench.Node
 	login, err := n.RegistryGuard().Login()

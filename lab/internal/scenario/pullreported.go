@@ -2,20 +2,21 @@ package scenario
 
 import "github.com/podlapse/podlapse/lab/internal/agent"
 
-// canReport reports whether an agent with these sources has evidence of the outcome after the given number of attempts.
+// canReport reports whether an agent with these sources has evidence of the outcome of a pull. The argument "attempts"
+// is the number of attempts.
 func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool {
 	switch {
 	case s.isFull():
 		return true
 	case s.events:
-		// The kubelet's Events state whether the kubelet pulled the image, and the duration of the pull. With the
-		// policy IfNotPresent, the kubelet pulls an image only if the image is absent. With the policy Always, no
-		// evidence shows whether the pull downloaded content.
+		// The kubelet's Events show whether the kubelet pulled the image and how long the pull took. With the policy
+		// IfNotPresent, the kubelet pulls an image only if the image is absent. With the policy Always, the Events do
+		// not show whether the pull downloaded content.
 		return want.outcome == agent.Downloaded || want.outcome == agent.Present
 	}
 	// The agent queries the runtime before the pod's sandbox runs. The runtime's stores show whether content arrived
-	// after the agent's query. In three cases, the stores cannot show which pull downloaded an image: several
-	// containers use the image, an earlier pull failed, or several pulls share layers.
+	// after the agent's query. In three cases, the stores cannot show which pull downloaded an image: the pod needs
+	// several images or has several containers, an earlier pull failed, or several pulls share layers.
 	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
@@ -36,8 +37,8 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report this wait",
 			what)
 	}
-	// Without Events, the agent knows only that the pull started after the previous step. Without Events, the error
-	// bound of a short pull is as large as the pull's duration.
+	// An agent without Events knows only that the pull started after the previous step. For a short pull, the error
+	// bound of such an agent is as large as the pull's duration.
 	if (j.sources.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
 			what)

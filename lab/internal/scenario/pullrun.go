@@ -17,7 +17,7 @@ type pullRun struct {
 	bench     *bench.Bench
 	collector *bench.PullCollector
 	judges    []*pullJudge // one element for each agent; the first element is for the node's own agent
-	startedAt time.Time    // start time of the agent that started last
+	startedAt time.Time    // time when the last agent started
 	waits     waitSamplers
 }
 
@@ -32,12 +32,13 @@ type pullJudge struct {
 
 	mu      sync.Mutex
 	verdict *Verdict
-	going   []realPull // the pulls and their times according to the independent logs
+	going   []realPull // the true pulls; this data does not come from the agent
 	unseen  []unseenPull
 }
 
-// watchPulls starts two additional agents. The node's own agent has all sources. One additional agent has no Events,
-// and the other additional agent has no container runtime. checkAgents stops the additional agents.
+// watchPulls starts two additional agents. The first additional agent receives no Events. The second additional agent
+// has no access to the container runtime. The node's own agent has all sources. checkAgents stops the additional
+// agents.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	collector, err := b.CollectPulls()
 	if err != nil {
@@ -73,8 +74,8 @@ func (p *pullRun) awaitAgents(ctx context.Context) error {
 	return awaitAge(ctx, time.Since(p.startedAt))
 }
 
-// checkAgents checks the records of the additional agents, adds the results for each agent to the verdict, and stops
-// the additional agents. Play checks the records of the node's own agent.
+// checkAgents checks the records of the additional agents and stops these agents. checkAgents also adds the results
+// for each agent to the verdict. The function Play checks the records of the node's own agent.
 func (p *pullRun) checkAgents(v *Verdict) error {
 	p.waits.stop()
 	for i, j := range p.judges {
@@ -88,7 +89,7 @@ func (p *pullRun) checkAgents(v *Verdict) error {
 	return errors.Join(p.judgeSecrecy(v), p.bench.Node.StopExtraAgents())
 }
 
-// settledTimeline returns the agent's timeline of a pod after the start-up is settled.
+// settledTimeline waits until the agent has reported a pod's start-up, and returns the timeline.
 func (j *pullJudge) settledTimeline(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -97,7 +98,7 @@ func (j *pullJudge) settledTimeline(ctx context.Context, pod string) (agent.Time
 	return timeline, j.saveTimeline(timeline)
 }
 
-// saveTimeline saves a timeline for developers.
+// saveTimeline writes a timeline to a file for developers.
 func (j *pullJudge) saveTimeline(timeline agent.Timeline) error {
 	return saveTimelineAs(j.bench, timeline.Name+j.sources.suffix(), timeline)
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// parallelPulls is the number of images that the kubelet pulls at the same time. The number is so high that no case
-// waits for another case.
+// parallelPulls is the maximum number of images that the kubelet pulls at the same time. The number is so high that no
+// case waits for another case.
 const parallelPulls = 12
 
-// The scenario "pulls" runs every case. Failing cases run concurrently, because they mostly wait for the kubelet's next
-// attempt. The cases in the group "alone" run one at a time, because two concurrent pulls would disturb the
-// measurements on a small machine. The case "backoff", with a back-off of a minute, runs during all other cases.
+// The scenario "pulls" runs all pull cases. The cases in the group "failing" run concurrently, because they mostly
+// wait for the kubelet's next attempt. The cases in the group "alone" run one at a time. On a small machine,
+// concurrent pulls would disturb the measurements of these cases. The kubelet's back-off in the case "backoff" takes
+// about a minute, so this case runs during all other cases.
 func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err

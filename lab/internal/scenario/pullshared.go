@@ -17,8 +17,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullShared pulls images that share a layer: first two images one after the other, then two images at the same time.
-// In each pair of images, exactly one pull must download the shared layer.
+// pullShared pulls two pairs of images. The two images of a pair share a layer. The pulls of the first pair run one
+// after the other. The pulls of the second pair run at the same time. In each pair, exactly one pull must download the
+// shared layer.
 func (p *pullRun) pullShared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
@@ -64,8 +65,9 @@ func (p *pullRun) pushSharing(ctx context.Context, names ...string) (images []st
 	return images, nil
 }
 
-// atOnce starts the pods together. atOnce compares the total bytes of all pulls with the total that the registry sent.
-// If two concurrent pulls need the same layer, the node's content store decides which pull downloads the layer.
+// atOnce starts the pods at the same time. For each agent, atOnce adds the reported bytes of all pulls, and compares
+// this total with the bytes that the registry sent. If two concurrent pulls need the same layer, the node's content
+// store decides which pull downloads the layer.
 func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 	all, together := errgroup.WithContext(ctx)
 	for _, c := range cases {
@@ -120,11 +122,11 @@ type sharingPull struct {
 	reported *agent.Download // nil if the agent does not report the download
 }
 
-// judgeSharedBytes compares the total bytes of all pulls with the total that the registry sent. No evidence shows which
-// pull downloaded the shared layer, so the agent is allowed to count this layer for any pull that it reports. The agent
-// is allowed to report only some of the pulls if it lacks a source or if containerd does not keep the layers. If
-// containerd does not keep the layers and the agent reports only some of the pulls, each reported pull must include all
-// layer bytes that the registry sent for this pull.
+// judgeSharedBytes adds the reported bytes of all pulls, and compares this total with the bytes that the registry
+// sent. No evidence shows which pull downloaded the shared layer, so the agent is allowed to count this layer for any
+// pull that it reports. If the agent lacks a source, or if containerd does not keep the layers, the agent is allowed
+// to omit the bytes of some pulls. If containerd does not keep the layers and the agent omits some pulls, the bytes of
+// each reported pull must be complete. They must include all layer bytes that the registry sent for this pull.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string
@@ -150,8 +152,8 @@ func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	}
 }
 
-// pullSame starts five pods with the same image at the same time. One pull downloads the image, and the other four
-// pulls join this download.
+// pullSame starts five pods with the same image at the same time. One pull downloads the image. The other four pulls
+// use this download (outcome "joined").
 func (p *pullRun) pullSame(ctx context.Context, how string) error {
 	const count = 5
 	reference, err := p.pushColdImage(ctx, "same-"+how)
@@ -242,8 +244,8 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	return nil
 }
 
-// judgeBlocker checks the agent's report about a queued pull. The report must name the pull for which the queued pull
-// waited.
+// judgeBlocker checks the agent's report about a queued pull. The report must name the pull that blocked the queued
+// pull.
 func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighborInstants, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// imageVolume returns a case with an image volume if the stack supports image volumes.
+// imageVolume returns one case with an image volume, or no case if the stack does not support image volumes.
 func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
 	if !p.bench.Node.Stack.Has(stack.ImageVolumes) {
 		return nil, nil

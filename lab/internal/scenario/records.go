@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 )
 
-// judgeRecords uses the schemas to validate all records that an agent printed about the scenario's pods. judgeRecords
-// also compares each transition record with the timeline of its pod.
+// judgeRecords validates all records that an agent printed about the scenario's pods. Each record must match its
+// schema. judgeRecords also compares each transition record with the timeline of its pod.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The workloads of the scenario "report", and their true faults. Most images come from the lab's registry at nearRate.
-// The workloads "far-0", "far-1" and so on use a second name of the lab's registry, and the registry serves their
-// images at farRate. The image of the workload "large" is larger than the other images. The ConfigMap of the workload
-// "broken" is created late. The workload "plain" has no fault.
+// The workloads of the scenario "report", and the faults of these workloads. The lab's registry sends most images at
+// nearRate. The image references of the workloads "far-0", "far-1" and so on contain a second name of the lab's
+// registry. The registry sends these images at farRate. The image of the workload "large" is larger than the other
+// images. The scenario creates the ConfigMap of the workload "broken" late. The workload "plain" has no fault.
 const (
 	reportNear, reportFar, reportPlain = 6, 4, 6
 
 	reportSize  = 4 << 20
 	reportLarge = 48 << 20
 	nearRate    = 8 << 20   // bytes per second
-	farRate     = 512 << 10 // bytes per second: an image takes eight seconds
+	farRate     = 512 << 10 // bytes per second; an image takes eight seconds
 
 	brokenName  = "broken"
 	configDelay = 15 * time.Second
@@ -38,7 +38,7 @@ const (
 // reportTolerance is the largest accepted relative difference between a reported factor and the true factor.
 const reportTolerance = 0.25
 
-// fleetReport is the part of the JSON of "report" that the scenario checks.
+// fleetReport contains the fields that the scenario checks in the JSON output of the command "report".
 type fleetReport struct {
 	NodeCount  int           `json:"node_count"`
 	StartUps   int           `json:"start_ups"`
@@ -76,11 +76,11 @@ func (s reportSection) row(name string) (reportRow, bool) {
 	return s.Items[i], true
 }
 
-// The scenario "report" starts workloads with a slow registry, a large image and a missing ConfigMap. The command
-// "report" must name each of the three faults, and must report the true times of the pulls and the true factors. Then a
-// slow node and an agent that does not respond join the fleet. With --prometheus, the command must report the same
-// results about both nodes as without --prometheus. After a restart of the agent, the command must report the same
-// results as before the restart.
+// The scenario "report" starts workloads with three faults: a slow registry, a large image and a missing ConfigMap.
+// The command "report" must name each fault. The pull times and the factors in its output must match the truth. Then
+// the report includes two more nodes: a slow node, and a node whose agent does not respond. With --prometheus, the
+// command must report the same results about the two responding nodes as without --prometheus. After a restart of the
+// agent, the command must report the same results as before the restart.
 func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	flags, err := reportFlags(ctx, b)
 	if err != nil {
@@ -139,9 +139,9 @@ func report(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return stop()
 }
 
-// reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads, and a row of
-// the dashboard needs the metrics of the node's start-up. The flags make the agent use the current time as the
-// machine's boot time, so the node's start-up ends with the first pod of the scenario.
+// reportFlags returns the flags of the agent. The report from Prometheus needs the metrics of workloads. One row of
+// the dashboard needs the metrics of the node's start-up. With these flags, the agent uses the current time as the
+// machine's boot time. Therefore, the node's start-up ends with the first pod of the scenario.
 func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	err := b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -152,7 +152,7 @@ func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With a new state directory, the sums contain no start-ups of earlier scenarios.
+	// With a new state directory, the report contains no start-ups of earlier scenarios.
 	state := "--state-dir=" + b.Node.In("report-state-"+b.Namespace)
 	return []string{state, withWorkloads, "--node-startup", "--proc-dir=" + proc}, nil
 }
@@ -160,8 +160,8 @@ func reportFlags(ctx context.Context, b *bench.Bench) ([]string, error) {
 // withWorkloads is the agents' flag that enables the metrics of workloads. The scenario has fewer than 20 workloads.
 const withWorkloads = "--metrics-workloads=20"
 
-// startReported starts the workloads one after the other, so that no pull waits for another pull. For each workload,
-// startReported returns the reference of the pulled image.
+// startReported starts the workloads one after the other, so that no pull waits for another pull. startReported
+// returns the image reference of each workload that pulls an image.
 func startReported(ctx context.Context, b *bench.Bench) (map[string]string, error) {
 	var names []string
 	for i := range reportNear {

@@ -15,7 +15,8 @@ import (
 func (v *Verdict) judgeReport(b *bench.Bench, r fleetReport) {
 	const total = reportNear + reportFar + reportPlain + 2
 	v.Compared += 5
-	if r.StartUps != total || len(r.Notes) > 1 { // one note is normal: the report begins before the agent's start
+	// One note is normal, because the report begins before the agent's start.
+	if r.StartUps != total || len(r.Notes) > 1 {
 		v.Problem("the report contains %d start-ups, want %d; notes %q", r.StartUps, total, r.Notes)
 	}
 	if len(r.Nodes.Items) > 0 || !strings.Contains(r.Nodes.Note, "only one agent") {
@@ -64,7 +65,8 @@ func (v *Verdict) requireBetween(what string, least, most time.Duration, row rep
 	}
 }
 
-// requireReportText requires that the text and the HTML contain the same sentences, and that the command is fast.
+// requireReportText runs the command "report" with text output and with HTML output. Both outputs must contain the
+// same sentences, and the command must be fast.
 func (v *Verdict) requireReportText(ctx context.Context, b *bench.Bench) error {
 	began := time.Now()
 	text, err := runReportCommand(ctx, b)

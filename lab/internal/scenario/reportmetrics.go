@@ -20,14 +20,15 @@ import (
 const reportScrape = time.Second
 
 // estimateError is the largest accepted relative difference between a sum from Prometheus and the same sum from the
-// agents. Prometheus measures the increase of a counter between the first and the last scrape in the window. Prometheus
-// also extrapolates the measured increase toward the end of the window, by at most 1.1 times reportScrape. In the
-// scenario, the first and the last scrape are at least 90 s apart, so a sum is at most 1.3 % too large. The sums
-// contain all start-ups, because Prometheus scrapes both agents before the first start-up and after the last start-up.
+// agents. Prometheus measures the increase of a counter between the first and the last scrape in the window.
+// Prometheus also extrapolates the increase beyond the last scrape, by at most 1.1 times reportScrape. In the
+// scenario, the first and the last scrape are at least 90 s apart. Therefore, a sum is at most 1.3 % too large. The
+// sums contain all start-ups, because Prometheus scrapes both agents before the first start-up and after the last
+// start-up.
 const estimateError = 0.02
 
-// reportMetrics is the Prometheus server that scrapes the agents of both nodes, and evaluates the rules of the
-// manifests.
+// reportMetrics is the Prometheus server of the scenario. The server scrapes the agents of both nodes, and evaluates
+// the rules in the manifests.
 type reportMetrics struct {
 	b      *bench.Bench
 	v      *Verdict
@@ -35,7 +36,7 @@ type reportMetrics struct {
 	rules  []byte
 }
 
-// monitorReport starts Prometheus, and requires that the report contains no start-ups.
+// monitorReport starts Prometheus before the first start-up. At this time, the report must contain no start-ups.
 func (v *Verdict) monitorReport(ctx context.Context, b *bench.Bench) (reportMetrics, error) {
 	m := reportMetrics{b: b, v: v}
 	rules, err := node.Rules()
@@ -75,7 +76,8 @@ func reportFrom(server string) []string {
 // judge compares the report from Prometheus with the truth and with the report from the agents. Then judge checks two
 // rows of the dashboard, and the error messages of reports that fail.
 func (m reportMetrics) judge(ctx context.Context, agents fleetReport, t reportTruth, slow []time.Duration) error {
-	// A report ends at the latest whole second, so it does not contain newer results of the rules.
+	// The period of a report ends at the latest full second. Therefore, this query checks the results of the rules
+	// from two seconds ago.
 	all := fmt.Sprintf("sum(%%s offset 2s) > %d - 0.5", agents.StartUps)
 	ended := fmt.Sprintf(all+" and on () "+all, "node:podlapse_pod_startup_duration_seconds_count:increase1h",
 		"namespace_workload:podlapse_workload_startups:increase1h")
@@ -146,7 +148,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 		cause, node string
 		least, most time.Duration // limits of the lost time
 	}{
-		// The lost time is the slow node's network time minus the network time of the other node for the same work.
+		// For the same work, the slow node needs more network time than the other node. The lost time is the
+		// difference.
 		{"network", slowNode, delays / 2, delays + delays/4},
 		{"config", layout.NodeName, configDelay - 2*time.Second, configRetry},
 		{registryCause, layout.NodeName, pulls - pulls/4, pulls + pulls/4},
@@ -162,8 +165,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	of := func(name string) (reportRow, bool) { return r.Workloads.row("deployment " + t.namespace + "/" + name) }
 	for name := range t.images {
 		if row, there := of(name); isFar(name) {
-			// The report from Prometheus compares a workload with the start-ups of other workloads on all nodes,
-			// including the slow node.
+			// The report from Prometheus compares a workload with all other workloads on all nodes, including the slow
+			// node.
 			total, expected := t.startUp(name, slowStartUps(slow))
 			v.compareFactor("Prometheus: workload "+name, total.Seconds()/expected.Seconds(), row, there)
 			if v.Compared++; row.Most != registryCause {
@@ -185,8 +188,8 @@ func (v *Verdict) judgeMeasured(r fleetReport, t reportTruth, slow []time.Durati
 	}
 }
 
-// For each start-up on the slow node, slowStartUps returns the time by cause. A start-up on the slow node needs no pull
-// and waits for no probe.
+// slowStartUps returns the time by cause for each start-up on the slow node. These start-ups need no pull and wait for
+// no probe.
 func slowStartUps(lengths []time.Duration) (all []causeTimes) {
 	for _, length := range lengths {
 		all = append(all, causeTimes{volumesCause: slowVolumes, networkCause: slowNetwork,
@@ -195,8 +198,8 @@ func slowStartUps(lengths []time.Duration) (all []causeTimes) {
 	return all
 }
 
-// judgeDashboard requires that all queries in two rows of the dashboard return data: the row about node start-ups and
-// the row about workloads.
+// judgeDashboard runs all queries in two rows of the dashboard: the row about node start-ups and the row about
+// workloads. Each query must return data.
 func (m reportMetrics) judgeDashboard(ctx context.Context) error {
 	for _, row := range []string{monitoring.NodeStartUpRow, monitoring.WorkloadsRow} {
 		panels, err := monitoring.RowQueries(row)

@@ -19,16 +19,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The second node of the scenario "report" consists of Kubernetes objects and a synthetic runtime. On the second node,
-// the setup of each pod's network takes the time slowNetwork. On the third node, no process listens on the agent's
-// address.
+// The second node of the scenario "report" is not a real node. It consists of Kubernetes objects and a simulated
+// container runtime. On this second node, the network setup of each pod takes as long as the constant slowNetwork. On
+// the third node, no process listens on the agent's address.
 const (
 	slowNode    = "node-2"
 	slowPods    = 6
 	slowNetwork = 2500 * time.Millisecond
 	slowVolumes = 300 * time.Millisecond // about as long as on a real node
 	silentNode  = "node-3"
-	silentAgent = 7 // number of an extra agent that does not run
+	silentAgent = 7 // index of an extra agent that the scenario does not start
 )
 
 // joinSlow adds the slow node and its agent to the cluster. The returned function "leave" removes the node and its
@@ -135,8 +135,8 @@ func startSlow(ctx context.Context, b *bench.Bench, runtime *synthetic.Runtime,
 
 func slowName(i int) string { return fmt.Sprintf("slow-%d", i) }
 
-// runPartial runs a command of the agent's program, and returns its output. The exit code must show that an agent did
-// not respond.
+// runPartial runs a command of the agent's program, and returns its output. The command must exit with exitPartial,
+// because an agent did not respond.
 func runPartial(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
 	var exited *exec.ExitError
@@ -152,9 +152,10 @@ func runPartial(ctx context.Context, b *bench.Bench, arguments ...string) (strin
 	return string(output), nil
 }
 
-// judgeNodes requires that the report names the slow node with its true factor and its true lost time, and that the
-// report names the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
-// slow node. The argument "work" is the true mean time per start-up that the lab's real node needed for its own work.
+// judgeNodes requires that the report shows the slow node with its true factor and its true lost time. The report must
+// also name the agent that did not respond. The argument "slow" contains the true durations of the start-ups on the
+// slow node. The argument "work" is the true mean time that the lab's real node needed for the volumes, the network and
+// the runtime of a start-up. The true factor is the mean of "slow", divided by "work".
 func (v *Verdict) judgeNodes(r fleetReport, total int, slow []time.Duration, work time.Duration) {
 	v.Compared += 2
 	if r.NodeCount != 2 || r.StartUps != total {

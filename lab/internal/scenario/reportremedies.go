@@ -17,9 +17,9 @@ const (
 	exitPartial     = 6 // an agent did not respond
 )
 
-// judgeRemedies requires that the command "report" fails and names a remedy in each of these cases: the URL is wrong,
-// Prometheus hangs or crashes while the command runs, Prometheus has no rules, and Prometheus has no data. At the end,
-// judgeRemedies stops Prometheus.
+// judgeRemedies requires that the command "report" fails and prints a remedy for each problem with Prometheus. The
+// problems are a wrong URL, a server that hangs, a server that crashes while the command runs, a server without rules,
+// and a server without data. At the end, judgeRemedies stops Prometheus.
 func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 	m.requireRemedy(ctx, "no server", exitUnreachable, "Check that Prometheus listens at http://"+refusedAddress,
 		"http://"+refusedAddress)
@@ -51,7 +51,8 @@ func (m reportMetrics) judgeRemedies(ctx context.Context) error {
 		if _, err := m.b.Node.StartMonitoring(ctx, without.monitoring); err != nil {
 			return err
 		}
-		// A report ends at a full second, so a report right after the first scrape can lack this scrape.
+		// A report contains the data until the latest full second, and no newer data. A report right after the first
+		// scrape might not contain the data of this scrape.
 		if err := sleep(ctx, 2*reportScrape); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// reportTruth contains the true times for the comparison with a report. The times come from the logs of the registry,
-// the runtime and the network plugin, from the scheduler's Events, and from the scenario's own watch.
+// reportTruth contains the true times with which the scenario compares a report. The times come from the logs of the
+// registry, the runtime and the network plugin, from the scheduler's Events, and from the scenario's own watch.
 type reportTruth struct {
 	namespace string
 	images    map[string]string        // the reference of the image, by workload
@@ -21,15 +21,15 @@ type reportTruth struct {
 	startUps  map[string][]causeTimes  // the start-ups from the creation until the pod was ready, by workload
 }
 
-// causeTimes maps each cause to its part of the duration of a start-up. The causes volumesCause, networkCause and
-// runtimeCause are the node's own work.
+// causeTimes maps each cause to the time that the cause contributes to a start-up. The node itself does the work of
+// three causes: volumesCause, networkCause and runtimeCause.
 type causeTimes map[string]time.Duration
 
 const (
 	schedulerCause = "scheduler"
 	volumesCause   = "volumes" // from the binding until the kubelet requests the sandbox
 	networkCause   = "network"
-	runtimeCause   = "runtime" // all other work until the container runs
+	runtimeCause   = "runtime" // work from the sandbox request until the container runs, except network and pull
 	appCause       = "app"     // from the time when the container runs until the pod is ready
 )
 
@@ -53,7 +53,8 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 			return t, fmt.Errorf("image %s: got %d pulls, want 1", reference, len(attempts))
 		}
 		call := attempts[0].Call.Length()
-		// For pulls under the registry's second name, the registry's log has no requests.
+		// If an image reference contains the registry's second name, the collector does not read the registry's log for
+		// this image. In this case, RegistryTime is zero.
 		if t.pulls[name] = attempts[0].RegistryTime.Length(); t.pulls[name] == 0 {
 			t.pulls[name] = call
 		}
@@ -75,8 +76,9 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 	return t, nil
 }
 
-// readCauses returns how much of a start-up's time belongs to each cause. The caller adds the causes of the pull. The
-// argument "pull" is the time from the kubelet's request for the image until the image was unpacked.
+// readCauses returns how much time each cause contributes to a start-up. The result does not contain the causes of the
+// pull. The caller adds these causes. The argument "pull" is the time from the kubelet's request for the image until
+// the image was unpacked.
 func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
 	pull time.Duration) (causeTimes, error) {
 	if seen.ReadyAt.IsZero() {
@@ -110,7 +112,8 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 // isFar reports whether the image of a workload comes from the slow registry.
 func isFar(workload string) bool { return strings.HasPrefix(workload, "far-") }
 
-// sumOfPulls returns the total duration and the number of the pulls of all workloads for which "selects" returns true.
+// sumOfPulls returns the total duration and the number of pulls. It considers only the workloads for which "selects"
+// returns true.
 func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Duration, count int) {
 	for name, length := range t.pulls {
 		if selects(name) {
@@ -120,8 +123,8 @@ func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Du
 	return sum, count
 }
 
-// registryFactor returns the factor of the slow registry. The expected time of each pull includes 0.5 s in addition to
-// the time for its bytes, as in the definition of the registry factor in docs/monitoring.md.
+// registryFactor returns the factor of the slow registry: the true time of its pulls, divided by the expected time.
+// docs/monitoring.md defines the expected time: 0.5 s for each pull, plus the time for the bytes of the pulls.
 func (t reportTruth) registryFactor() float64 {
 	const overhead, mebibyte = 0.5, 1 << 20
 	slow, slowCount := t.sumOfPulls(isFar)
@@ -138,10 +141,11 @@ func (t reportTruth) imageFactor(workload string) float64 {
 	return t.pulls[workload].Seconds() * float64(count) / others.Seconds()
 }
 
-// startUp returns the duration of the start-up of a workload with one pod, and the expected duration as defined in
-// docs/report.md. For each cause, the expected time is the shorter of two times: the workload's own time, and the mean
-// time of the other start-ups. The other start-ups are the start-ups of all other workloads and the start-ups in the
-// argument "slow", which are from the slow node.
+// For a workload with one pod, startUp returns the duration of the start-up and the expected duration. The expected
+// duration is defined in docs/report.md. It is the sum of the expected times of all causes. The expected time of a
+// cause is the shorter of two times: the workload's own time, and the mean time of the other start-ups. The other
+// start-ups are the start-ups of all other workloads, and the start-ups on the slow node. The argument "slow" contains
+// the start-ups on the slow node.
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {
@@ -160,8 +164,8 @@ func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expecte
 	return mine.total(), expected
 }
 
-// meanWork returns the mean time per start-up that the node needed for its own work. The start-up with the missing
-// ConfigMap does not count.
+// meanWork returns the mean time that the node needed for the volumes, the network and the runtime of a start-up.
+// meanWork ignores the start-up with the missing ConfigMap.
 func (t reportTruth) meanWork() time.Duration {
 	var all []time.Duration
 	for name, startUps := range t.startUps {

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The scenario "restart" repeatedly kills the agent while pods start. All agents together must report each pod once,
-// like an agent that is never killed.
+// The scenario "restart" repeatedly kills the agent while pods start. The agents must report each pod once, as if no
+// agent was killed.
 func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		killCount = 50
@@ -31,12 +31,13 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 type disturbance struct {
 	pods    int
 	lasting time.Duration // approximate duration of the action
-	// disturb returns the periods without an agent. If these periods are too short to matter, disturb can omit them.
+	// disturb returns the periods in which no agent ran. disturb can omit periods that are too short to matter.
 	disturb func(context.Context) ([]bench.Span, error)
 }
 
-// startDisturbed starts pods at random times, early enough that the last pods become ready before the disturbance ends.
-// startDisturbed checks and returns the records that the agents printed about the pods.
+// startDisturbed starts pods at random times during a disturbance. The last pods start early enough to become ready
+// before the disturbance ends. startDisturbed checks the records that the agents printed about the pods, and returns
+// these records.
 func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand,
 	d disturbance) (agent.Records, error) {
 	v.Note("the times were drawn with --seed %d", b.Seed)
@@ -119,8 +120,8 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes each pod several seconds after the first report about the pod, because the probes of many
-// running pods would keep the machine busy. An agent that starts before the deletion also finds the pod, so the
+// dismissReported deletes each pod several seconds after the first report about the pod. Otherwise, the probes of many
+// running pods would keep the machine busy. If an agent starts before the deletion, it also finds the pod. So the
 // scenario can detect a repeated report. dismissReported does not delete pods that complete. dismissReported runs until
 // ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
@@ -153,8 +154,9 @@ func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return nil
 }
 
-// awaitRecords waits until every pod is reported, but only for a limited time. The verdict reports missing pods. Then
-// awaitRecords waits for some more time, because an agent might report a pod again.
+// awaitRecords waits for the records of all pods, but only for a limited time. If a record is still missing,
+// awaitRecords returns no error, because judgeRestarts reports missing records. Then awaitRecords waits for some more
+// time, because an agent might report a pod again.
 func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Records, error) {
 	const (
 		limit = 15 * time.Second
@@ -193,8 +195,8 @@ func withoutRecord(plans []plan, timelines []agent.Timeline) (names []string) {
 	return names
 }
 
-// judgeRestarts requires that each pod is reported once, with its true phases. Repeated records with the same ID are
-// allowed.
+// judgeRestarts requires that each pod has one record, with the true phases. An agent is allowed to print the same
+// record again, with the same ID.
 func judgeRestarts(t tally, plans []plan, truths []knownStartUp, records agent.Records, v *Verdict) {
 	for _, name := range withoutRecord(plans, records.Timelines) {
 		v.Problem("pod %s was never reported, want one record", name)

@@ -12,10 +12,10 @@ import (
 )
 
 // The scenario "revisions" rolls out three revisions of a Deployment. In the second revision, the pull takes three
-// seconds longer, and the container takes two seconds longer to become ready. The third revision is like the first
-// revision, except for a label. The kubectl plugin must report the difference between the first two revisions, with the
-// parts of the difference and the numbers of the revisions. The plugin must report no difference between the first and
-// the third revision.
+// seconds longer, and the container takes two seconds longer to become ready. The third revision differs from the first
+// revision only in a label. For the first two revisions, the kubectl plugin must report the revision numbers, the
+// difference in start-up time, and the parts of this difference. The plugin must report no difference between the
+// first and the third revision.
 func revisions(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const (
 		count             = 5
@@ -103,7 +103,7 @@ func (p plugin) explainRevisions(ctx context.Context, arguments ...string) (work
 	return readWorkloadReport(response.stdout)
 }
 
-// requireText requires that the text of "explain" contains all parts.
+// requireText requires that the text output of "explain" contains each of the given parts.
 func (p plugin) requireText(ctx context.Context, v *Verdict, arguments []string, parts ...string) error {
 	response, err := p.runPlugin(ctx, append([]string{"explain", "deployment/shop", "-n", p.b.Namespace},
 		arguments...)...)
@@ -123,8 +123,8 @@ func (p plugin) requireText(ctx context.Context, v *Verdict, arguments []string,
 }
 
 // requireRevisions requires that the latest revision has number 2, and that the earlier revision has number 1. The
-// image of the latest revision must be larger than the image of the earlier revision, by about the number of bytes in
-// the argument "larger". All pods of a revision must have pulled the image.
+// latest revision must have a larger image than the earlier revision. The argument "larger" is the expected difference
+// between the image sizes in bytes. A small deviation is allowed. All pods of a revision must have pulled the image.
 func (v *Verdict) requireRevisions(report workloadReport, larger int64) {
 	const tolerance = 64 << 10
 	revisions := report.Summary.Revisions

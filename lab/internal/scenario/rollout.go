@@ -14,8 +14,8 @@ import (
 )
 
 // While pods start, the scenario "rollout" restarts the DaemonSet as "kubectl rollout restart" does. Each pod must be
-// reported once. No agent is allowed to repeat a record, even with the same ID, because an agent that stops gracefully
-// has time to save the IDs of its records.
+// reported once. An agent that stops gracefully has time to save the IDs of its records. So no agent is allowed to
+// repeat a record, not even with the same ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		restarts = 3
@@ -103,8 +103,8 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	return work.Wait()
 }
 
-// judgeRollout makes three checks in addition to those of judgeRestarts: each restart started a new agent, no agent
-// repeated a record, and no agent printed an incomplete record.
+// judgeRollout makes three checks that judgeRestarts does not make. Each restart must have started a new agent. No
+// agent must have repeated a record. No agent must have printed an incomplete record.
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {

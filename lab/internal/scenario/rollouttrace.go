@@ -13,7 +13,7 @@ import (
 )
 
 // rolloutAsOneTrace rolls out a Deployment with three pods. Then rolloutAsOneTrace deletes one pod, and the ReplicaSet
-// replaces this pod. The collector's receiver must get all spans as one tree.
+// replaces this pod. The spans in the OTLP receiver must form one tree.
 func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b, "--rollout-traces", "--termination"); err != nil {
 		return err
@@ -65,8 +65,8 @@ func countOf(spans []otlp.Span, kind string) (count int) {
 	return count
 }
 
-// oneTree requires that all spans are in one trace with one root, and that no span occurs twice. The parent of every
-// span except the root must exist and have an allowed kind.
+// oneTree requires that all spans are in one trace with one root, and that no span occurs twice. Each span except the
+// root must have a parent in the trace. The map rightUnder lists the allowed kinds of parents for each kind of span.
 func (v *Verdict) oneTree(spans []otlp.Span, trace string) {
 	byID := make(map[string]otlp.Span)
 	for _, s := range spans {

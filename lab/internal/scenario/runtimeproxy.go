@@ -21,8 +21,8 @@ import (
 // proxySocket is the path of the runtime proxy's socket in the agent's container.
 const proxySocket = "/run/podlapse/runtime.sock"
 
-// runtimeProxy deploys an agent that has only the runtime proxy's socket, and requires correct timelines. Then
-// runtimeProxy tries the actions of an attacker in the agent's container.
+// runtimeProxy deploys an agent that has only the socket of the runtime proxy, and no socket of the container runtime.
+// The agent must report correct timelines. Then runtimeProxy tries what an attacker in the agent's container could do.
 func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.DeployBase(ctx, node.ProxyContainer); err != nil {
 		return err
@@ -78,8 +78,8 @@ func runtimeProxy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 }
 
 // tryForbidden sends calls through the socket in the agent's container, and requires that the proxy refuses these
-// calls. Without the proxy, most of these calls could change the runtime, or return more data than the agent needs. One
-// of these calls would stop a running container if the proxy forwarded it.
+// calls. Without the proxy, most of these calls could change the runtime, or return more data than the agent needs. If
+// the proxy forwarded the call StopContainer, a running container would stop.
 func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, through *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -200,7 +200,7 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	if err != nil {
 		return err
 	}
-	const budget = 15 << 20 // memory that the manifests request
+	const budget = 15 << 20 // memory request of the proxy in the manifests
 	v.Compared++
 	if usage.Own > budget {
 		v.Problem("the proxy's own memory is %d KiB, want at most %d KiB", usage.Own>>10, budget>>10)

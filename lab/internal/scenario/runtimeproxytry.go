@@ -28,7 +28,7 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	if !slices.Equal(found, []string{proxySocket}) {
 		v.Problem("the agent's container contains the sockets %q, want only %s", found, proxySocket)
 	}
-	// In the proxy's container, the search must find containerd's socket. A search that never finds a socket would
+	// The same search in the proxy's container must find containerd's socket. A search that never finds a socket would
 	// prove nothing.
 	v.Compared++
 	if has, _, err := socketsOf(proxy); err != nil {
@@ -36,8 +36,8 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	} else if !slices.Contains(has, b.Node.ContainerdSocket()) {
 		v.Problem("the proxy's container contains the sockets %q, want %s in the list", has, b.Node.ContainerdSocket())
 	}
-	// The agent's container must not reach the node's paths, either directly or through the /proc files of visible
-	// processes.
+	// The agent's container must not reach the runtime's socket on the node. The scenario tries the paths of the
+	// socket, and the path through /proc/1/root.
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	for _, path := range []string{
 		b.Node.ContainerdSocket(), "/run/containerd/containerd.sock", "/proc/1/root" + b.Node.ContainerdSocket(),
@@ -125,8 +125,8 @@ func checkRuntimeInAgent(ctx context.Context, b *bench.Bench) (stdout, stderr st
 	return runInAgent(ctx, b, pod, "check")
 }
 
-// judgeProxyProcess requires that the process with the runtime's socket has no capabilities, no token and no network
-// connections.
+// judgeProxyProcess requires that the proxy's process has no capabilities, no service account token and no network
+// sockets.
 func judgeProxyProcess(v *Verdict, pid int) {
 	const none = "0000000000000000"
 	for name, want := range map[string]string{"CapEff": none, "CapPrm": none, "CapBnd": none,
@@ -141,7 +141,8 @@ func judgeProxyProcess(v *Verdict, pid int) {
 		pid)); err == nil {
 		v.Problem("the proxy's container contains a service account token, want none")
 	}
-	// The pod uses the node's network, so the check considers only sockets that the process itself has open.
+	// The pod uses the node's network, so /proc/PID/net also lists the sockets of other processes. The check considers
+	// only the sockets that the proxy's process has open.
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6"} {
 		for _, inode := range inodesOf(fmt.Sprintf("/proc/%d/net/%s", pid, table)) {

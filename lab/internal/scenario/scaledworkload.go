@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// scaledWorkload is a Deployment to which a scenario adds pods. The container has the pull policy Always, so that the
-// node pulls an image whose content has changed since the previous pod.
+// scaledWorkload is a Deployment to which a scenario adds pods. The container has the pull policy Always. So if the
+// content of the image has changed since the previous pod, the node pulls the image again.
 type scaledWorkload struct {
 	b     *bench.Bench
 	name  string
@@ -24,8 +24,8 @@ type scaledWorkload struct {
 // workloadPullRate is the download rate of the images, in bytes per second.
 const workloadPullRate = 4 << 20
 
-// workloadReadyAfter is the shortest time until a container is ready. workloadReadyAfter must be longer than the period
-// of the probe.
+// workloadReadyAfter is the shortest time from the start of the container's process until the container is ready.
+// workloadReadyAfter must be longer than the period of the readiness probe.
 const workloadReadyAfter = 1200 * time.Millisecond
 
 // createScaledWorkload creates a Deployment without pods.
@@ -61,8 +61,8 @@ func (g scaledWorkload) scale(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// scaleInSteps increases the number of pods by two at a time, and waits until all pods are ready. More than two pods
-// would delay each other. scaleInSteps returns the names of all pods.
+// scaleInSteps increases the number of pods by two at a time, and waits until all pods are ready. If more than two pods
+// started at the same time, the pods would delay each other. scaleInSteps returns the names of all pods.
 func (g scaledWorkload) scaleInSteps(ctx context.Context, from, to int) (names []string, err error) {
 	for count := from; count < to; {
 		count = min(count+2, to)
@@ -76,8 +76,8 @@ func (g scaledWorkload) scaleInSteps(ctx context.Context, from, to int) (names [
 	return names, nil
 }
 
-// roll deletes all pods of the Deployment, and then gives the Deployment another pod template. A new value of the
-// argument "label" makes the template a new revision.
+// roll deletes all pods of the Deployment, and then gives the Deployment another pod template. If the argument "label"
+// has a new value, the template is a new revision.
 func (g scaledWorkload) roll(ctx context.Context, label, image string, readyAfter time.Duration) error {
 	if err := g.scale(ctx, 0); err != nil {
 		return err
@@ -124,9 +124,9 @@ func (g scaledWorkload) await(ctx context.Context, count int) (names []string, e
 	return names, err
 }
 
-// addCold adds pods one at a time. Before addCold adds a pod, it pushes an image with new content, so that each pod
-// waits for the download of the entire image. The argument "from" is the number of pods that the Deployment already
-// has. addCold returns the durations of the pulls, according to the registry's log.
+// addCold adds pods one at a time. Before each pod, addCold pushes an image with new content. So each pod waits for the
+// download of the entire image. The argument "from" is the number of pods that the Deployment already has. addCold
+// returns the durations of the pulls, according to the registry's log.
 func (g scaledWorkload) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {
 	var known []string
 	var lengths []time.Duration
@@ -236,7 +236,7 @@ type workloadDifference struct {
 	} `json:"parts"`
 }
 
-// part returns the contribution of a phase to the difference.
+// part returns how much a phase contributes to the difference.
 func (d workloadDifference) part(phase string) (length time.Duration, there bool) {
 	for _, part := range d.Parts {
 		if part.Phase == phase {
@@ -253,7 +253,7 @@ func (v *Verdict) compareNumber(what string, injected, truth time.Duration, repo
 	v.Compare(what, injected, truth, measured, err == nil, limit)
 }
 
-// explainOnNode runs the command "explain" against the agent of the node.
+// explainOnNode runs the command "explain" with the URL of the node's agent.
 func explainOnNode(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
 	return runAgent(ctx, b, append([]string{"explain", "--server", b.Agent.Server, "-n", b.Namespace}, arguments...)...)
 }

@@ -1,7 +1,7 @@
 // Package scenario contains the lab's scenarios. Each scenario injects faults of known size, and compares the agent's
 // reports with the truth.
 //
-// A new scenario is one file with a function of type Run and one row in Table.
+// To add a scenario, add one file with a function of type Run, and add one row to Table.
 package scenario
 
 import (
@@ -18,8 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Run is a function that injects faults on a new bench and measures the results. An error means that the scenario could
-// not run. The verdict contains the differences between the agent's reports and the truth.
+// Run is the function of a scenario. It injects faults on a new bench, which contains the resources of the scenario on
+// the node. Then it measures the results. An error means that the scenario could not run. The verdict contains the
+// differences between the agent's reports and the truth.
 type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
 
 // Scenario is one row of the table.
@@ -27,15 +28,15 @@ type Scenario struct {
 	Name    string
 	Summary string // description in one line
 	Run     Run
-	// Deployed is true if the agent runs as a DaemonSet, and false if it runs as a process. A scenario can kill the
-	// agent's process and start a new process with other flags.
+	// Deployed is true if the agent runs as a DaemonSet, and false if it runs as a process. If the agent runs as a
+	// process, a scenario can kill it and start a new process with other flags.
 	Deployed bool
 }
 
 // Choice contains the arguments of a run.
 type Choice struct {
-	Seed   uint64 // determines all random choices; 0 draws a new seed
-	Before string // path of the program that the scenario "compare" compares with the current agent
+	Seed   uint64 // seed for all random choices; 0 means a new random seed
+	Before string // path of the other agent program for the scenario "compare"
 }
 
 // Table lists all scenarios. The scenarios that run the agent as a DaemonSet come first, and the scenarios that measure
@@ -143,15 +144,15 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the agent's report differs from the truth by more than the limit. The error that wraps
-// ErrDisagree lists the differences.
+// ErrDisagree means that the agent's report differs from the truth by more than the limit. Play wraps ErrDisagree in an
+// error that lists the differences.
 var ErrDisagree = errors.New("the agent's report differs from the truth")
 
 // purpose marks the namespaces that belong to scenarios.
 const purpose = "scenario"
 
-// Play runs one scenario on a running node and prints the result. Play returns the scenario's figures. At the end, Play
-// always removes the faults and the namespace.
+// Play runs one scenario on a running node and prints the result. Play returns the scenario's values for
+// docs/compatibility.md. At the end, Play always removes the faults and the namespace.
 func Play(
 	ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer,
 ) (figures map[string]string, err error) {

@@ -19,14 +19,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// The names of the objects in the components "metrics-auth" and "tls", and the name in the certificate.
+// The names of objects in the Kustomize components "metrics-auth" and "tls", and the host name in the certificate.
 const (
 	metricsReader = "podlapse-metrics-reader"
 	tlsSecret     = "podlapse-tls"
 	tlsName       = "podlapse-agent.podlapse.svc"
 )
 
-// certify creates the certificate for the component "tls", and returns a TLS configuration that trusts this
+// certify creates the certificate for the Kustomize component "tls", and returns a TLS configuration that trusts this
 // certificate. The cleanup of the bench deletes the certificate.
 func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	dir, err := os.MkdirTemp(b.Node.State, "certificate-")
@@ -60,9 +60,9 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	return &tls.Config{RootCAs: trusted, ServerName: tlsName}, b.ApplyOwned(ctx, document)
 }
 
-// scrapeWithToken reads the metrics of an agent with the components "metrics-auth" and "tls". The first request has no
-// token. The second request has the token of the account that the component "metrics-auth" creates for Prometheus. The
-// agent is already ready, so the kubelet has probed the agent over TLS.
+// scrapeWithToken reads the metrics of an agent that uses the Kustomize components "metrics-auth" and "tls". The first
+// request has no token. The second request has the token of the account that the component "metrics-auth" creates for
+// Prometheus. The agent is already ready. This shows that the kubelet has probed the agent over TLS.
 func scrapeWithToken(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
 	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
 	if err != nil {

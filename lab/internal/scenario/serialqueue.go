@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// queuedPod is one pod of the queue, with the truth about its pull.
+// queuedPod is one pod of the scenario, with the true times of its pull.
 type queuedPod struct {
 	name        string
 	requestedAt time.Time  // time when the kubelet queued the pull
@@ -25,7 +25,7 @@ type queuedPod struct {
 // serialQueue creates four pods at the same time. The node must pull a different image for each pod. The kubelet pulls
 // one image at a time, so the last pod waits for three pulls. The agent must report the wait for other pulls as queue
 // time and not as pull time. On a busy machine, tasks can wait for CPU time or the disk near the start or the end of a
-// pull, so the scenario measures these waits and allows a larger difference.
+// pull. The scenario measures these waits, and accepts a larger difference if tasks waited.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queuedPod, count)
@@ -119,7 +119,8 @@ func judgeQueue(pods []queuedPod, waits waitSamplers, v *Verdict) {
 	}
 }
 
-// comparePull compares one duration of the pull for the pod's main container with the truth.
+// comparePull compares one reported duration with the truth. The duration is the queue time or the pull time of the
+// pod's container "main".
 func (v *Verdict) comparePull(pod queuedPod, what string, injected time.Duration, truth bench.Span, waits waitSamplers,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")

@@ -45,8 +45,8 @@ func readTruth(ctx context.Context, b *bench.Bench) (now watchTruth, err error) 
 	return now, err
 }
 
-// growthSince returns the growth of the counters since the earlier values. verifiedAt is not a counter, so growthSince
-// does not change verifiedAt.
+// growthSince returns how much each counter has grown since the values in "before". The field verifiedAt is a time and
+// not a counter, so growthSince copies it without a change.
 func (t watchTruth) growthSince(before watchTruth) watchTruth {
 	return watchTruth{
 		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,

@@ -45,8 +45,8 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	interrupted := sleep(ctx, outage)
 	startedAt := time.Now()
-	// The scenario starts the API server again even after an error, because the next user of the node expects a running
-	// API server.
+	// Even after an error, the scenario starts the API server again. The next user of the node expects a running API
+	// server.
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if err := errors.Join(b.Node.StartAPIServer(back), interrupted); err != nil {
@@ -79,8 +79,9 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return b.Node.Reconnect(ctx)
 }
 
-// judgeOutage judges the agent's comparisons of its pod watch with a list of pods. During the outage, at least two
-// comparisons must fail or be skipped. No comparison must report an error of the watch.
+// judgeOutage checks the results of the agent's regular comparisons. In each comparison, the agent compares the pods
+// from its watch with a list of pods. During the outage, at least two comparisons must fail or be skipped. A comparison
+// must not report an error of the watch.
 func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, servesAt time.Time) {
 	var after watchTruth
 	err := b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond,

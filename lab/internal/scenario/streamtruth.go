@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// Intervals and delays of the scenario. If the watch is late by watchBehind, the agent's comparison with a list must
-// find a difference.
+// Intervals and delays of the scenario. If watch events are late by watchBehind, the agent must find a difference
+// between its pods and a list of pods.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
@@ -25,9 +25,9 @@ const (
 	watchLate = 4 * time.Second
 )
 
-// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. When the agent compares its
-// pods with a list, it must correct exactly the pods whose events are lost or too late. Then the scenario stops the API
-// server for half a minute. The agent must not report the outage of the API server as an error of the watch.
+// streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent compares its pods
+// with a list of pods. It must correct exactly the pods whose events are lost or too late. Then the scenario stops the
+// API server for half a minute. The agent must not report the outage of the API server as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -109,7 +109,8 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		return err
 	}
 	v.Contract(timeline)
-	// A comparison that starts now must wait for the delayed watch, and must find no difference.
+	// If the agent starts a comparison now, it must wait for the delayed watch events. Then the agent must find no
+	// difference.
 	if err := sleep(ctx, verifyInterval+verifyInterval/10+2*watchLate); err != nil {
 		return err
 	}
@@ -124,8 +125,8 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 		count, seconds float64
 	}{{"bound", reported.boundCount, reported.boundSeconds},
 		{"modified", reported.modifiedCount, reported.modifiedSeconds}} {
-		// The mean can be longer than the delay of the events: the timestamps are truncated to seconds, and the kubelet
-		// needs time to send the pod's status.
+		// For two reasons, the mean can be longer than the delay of the events. The timestamps are truncated to
+		// seconds, and the kubelet needs time to send the pod's status.
 		mean := time.Duration(change.seconds / change.count * float64(time.Second))
 		if change.count < 1 || mean < watchLate-50*time.Millisecond || mean > watchLate+1500*time.Millisecond {
 			v.Problem("every event about pod %s was %s late, but the agent reports %v changes %q with an "+
@@ -182,8 +183,8 @@ func judgeEnd(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// dropAndDelayEvents breaks the watch and waits until the agent has found all differences. The returned function waits
-// for the delayed events.
+// dropAndDelayEvents drops or delays watch events, and waits until the agent has found all differences. The returned
+// function waits for the delayed events.
 func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	proxy *watchproxy.Proxy) (behind func() error, err error) {
 	proxy.Break(func(_ watch.EventType, pod corev1.Pod) watchproxy.Fault {
@@ -248,8 +249,8 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits for the delayed events. The agent must report the delay of the events, and is allowed to report a
-// delay that is up to 1.5 s too long.
+// judgeDelay waits for the delayed events. The agent must report the delay of the events. The reported delay is allowed
+// to be up to 1.5 s too long.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, created bench.Span) error {
 	var reported watchTruth
 	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,
@@ -267,8 +268,8 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTru
 		return err
 	}
 	v.Compared += 3
-	// The scheduler binds the pod some milliseconds after its creation. The event arrives some milliseconds after the
-	// end of the delay.
+	// The scheduler binds the pod some milliseconds after the creation of the pod. The agent receives the event some
+	// milliseconds after the end of the delay.
 	late := time.Duration(reported.boundSeconds * float64(time.Second))
 	if reported.boundCount != 1 || late < watchBehind-50*time.Millisecond || late > watchBehind+1500*time.Millisecond {
 		v.Problem("a pod that was bound at %s arrived %s later, but the agent reports %v delays of %s in total, "+
@@ -283,7 +284,8 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTru
 	return nil
 }
 
-// judgeObjects requires that the agent's repaired cache equals the API server's objects.
+// judgeObjects requires that the agent's repaired cache contains the same pods as the API server, with the same
+// resource versions.
 func judgeObjects(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	served, err := b.Agent.Objects(ctx, b.Namespace)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// expectedStop describes the expected stop of one container. The agent must not report a container that never starts,
-// even if the kubelet reports an exit code. For a container that never starts, the field "code" is -1 and the field
-// "how" is empty.
+// expectedStop describes the expected stop of one container. If a container never starts, the agent must not report
+// this container, even if the kubelet reports an exit code for it. For a container that never starts, the field "code"
+// is -1 and the field "how" is empty.
 type expectedStop struct {
 	container, how string
 	code, signal   int
@@ -121,7 +121,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// independentTermination is the evidence about a pod's termination from sources other than the agent.
+// independentTermination contains the evidence about a pod's termination that does not come from the agent.
 type independentTermination struct {
 	requested  bench.Span // start and end of the call that requests the deletion
 	reportedAt time.Time  // time when the kubelet received the deletion request, from the kubelet's log

@@ -13,10 +13,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// terminationLimit is the largest difference from the truth that the scenario accepts for a step with a timestamp.
+// terminationLimit is the largest accepted difference between the reported time and the true time of a step. It applies
+// to steps with a timestamp.
 const terminationLimit = 50 * time.Millisecond
 
-// compareTermination compares the record of a termination with the independent sources.
+// compareTermination compares the agent's record of a termination with the evidence from other sources.
 func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationRecord, w independentTermination) {
 	reported := record.Termination
 	for _, problem := range reported.Problems() {
@@ -39,9 +40,9 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// No source gives the agent an exact time for the deletion request, or for the instant when the kubelet starts to
-	// stop the containers. If a busy kubelet receives the deletion request late, the agent states larger error bounds
-	// for the time of this request and for the time when the kubelet starts to stop the containers.
+	// The agent does not know exactly when the deletion was requested, and when the kubelet started to stop the
+	// containers. If a busy kubelet receives the deletion request late, the agent states larger error bounds for both
+	// times.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
@@ -70,7 +71,7 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 		}
 	}
 	// The runtime gives the agent no timestamp for the stop of the sandbox. The agent knows only that the sandbox
-	// stopped between two responses of the runtime, so the agent's error bound includes the time between these
+	// stopped between two responses of the runtime. So the agent's error bound includes the time between these
 	// responses.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
@@ -135,8 +136,8 @@ func (v *Verdict) inProgress(ctx context.Context, b *bench.Bench, pod string) er
 		})
 }
 
-// requireExplained requires that the command "explain" shows the verdict of the printed record. The command "explain"
-// queries the agent about the deleted pod.
+// requireExplained requires that the command "explain" shows the same verdict as the record that the agent printed. The
+// command "explain" queries the agent about the deleted pod.
 func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, record agent.TerminationRecord) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", record.Namespace+"/"+record.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()

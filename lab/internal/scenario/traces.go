@@ -17,12 +17,14 @@ import (
 // deliveryLimit is how long the agent tries to deliver data while no receiver runs.
 const deliveryLimit = 2 * time.Second
 
-// sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver over HTTP.
+// sendingOverHTTP returns the environment variables of an agent that sends traces and metrics to the receiver over
+// HTTP.
 func sendingOverHTTP() []string {
 	return sending("http/protobuf", layout.OTLPHTTPPort)
 }
 
-// sendingOverGRPC is like sendingOverHTTP, but over gRPC.
+// sendingOverGRPC returns the environment variables of an agent that sends traces and metrics to the receiver over
+// gRPC.
 func sendingOverGRPC() []string {
 	return sending("grpc", layout.OTLPGRPCPort)
 }
@@ -35,7 +37,7 @@ func sending(protocol string, port int) []string {
 
 // startReceiver starts the receiver with an empty output file.
 func startReceiver(ctx context.Context, b *bench.Bench) error {
-	if err := b.Node.StopReceiver(); err != nil { // a killed scenario leaves the receiver running
+	if err := b.Node.StopReceiver(); err != nil { // if an earlier scenario was killed, its receiver still runs
 		return err
 	}
 	if err := b.Node.ForgetOTLP(); err != nil {
@@ -57,8 +59,8 @@ func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.Ag
 	return change, awaitAgentAge(ctx, b)
 }
 
-// awaitTrace waits until the agent has sent a pod's start-up at least the given number of times, and returns the latest
-// report.
+// awaitTrace waits until the agent has sent the trace of a pod's start-up at least the given number of times. Then
+// awaitTrace returns the latest trace.
 func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otlp.Report, error) {
 	var report otlp.Report
 	err := b.Node.Report.Wait(ctx, "the trace of pod "+pod, 10*time.Second, 100*time.Millisecond,
@@ -86,7 +88,7 @@ func tracesOf(b *bench.Bench, pod string) ([]otlp.Report, error) {
 // ownTrace returns the documented trace ID of a pod's first start-up.
 func ownTrace(uid string) string { return traceNamed("podlapse trace " + uid + "/0") }
 
-// rolloutTrace returns the documented trace ID that the pods of one revision of a Deployment share.
+// rolloutTrace returns the documented ID of a trace. The pods of one revision of a Deployment share this trace.
 func rolloutTrace(namespace, deployment, revision string) string {
 	return traceNamed("podlapse owner " + namespace + "/Deployment/" + deployment + "/" + revision)
 }

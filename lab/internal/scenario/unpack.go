@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The sizes and download rates of the images, and the limits of the scenario. With these sizes and rates, the unpacking
-// of many files and the slow downloads each take some seconds.
+// The sizes and download rates of the images, and the limits of the scenario. With these values, each slow download
+// takes some seconds, and the unpacking of many files also takes some seconds.
 const (
 	unpackFiles    = 40_000
 	unpackAtLeast  = time.Second // if unpacking takes less time, the machine is too fast for this number of files
@@ -29,7 +29,8 @@ const (
 // The scenario "unpack" pulls three images. The download of the first image is slow, and the unpacking of the second
 // image is slow. For the third image, the runtime unpacks the first layer during the download of the second layer. The
 // registry's log shows when the registry sent the last byte, and containerd's log shows when the image was complete.
-// The time before the last byte depends on the registry, and the time after the last byte depends on the disk.
+// Until the last byte, the duration of the pull depends on the registry. After the last byte, the duration depends on
+// the disk.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -51,13 +52,14 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	cases := []struct {
 		name   string
 		layers []v1.Layer
-		// rate is the registry's rate in bytes per second. Zero means an unlimited rate. At an unlimited rate, the
+		// rate is the registry's rate in bytes per second. Zero means an unlimited rate. If the rate is unlimited, the
 		// runtime has unpacked only a small part of the image when the last byte arrives.
 		rate int64
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
 		{"slow-disk", []v1.Layer{files}, 0},
-		// At this rate, the second download takes longer than the unpacking of the first layer on most disks.
+		// On most disks, the unpacking of the first layer takes less time than the download of the second layer at this
+		// rate.
 		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2},
 	}
 	if err := p.awaitAgents(ctx); err != nil {
@@ -133,9 +135,9 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 
 // judgeParts compares the phases "pull" and "unpack" with the truth. The largest accepted difference is the sum of
 // three durations: the constant "exact", the time from the last byte until the runtime has stored the content, and the
-// error bound that the agent states for the phase. judgeParts ignores the part of the stated error bound that the
-// agent's evidence does not justify. Without Events, the agent knows the start of the pull and the end of the unpacking
-// only from the runtime's records and from the steps before and after the pull.
+// agent's error bound for the phase. If the agent's evidence justifies only a smaller error bound, judgeParts uses the
+// smaller bound. An agent without Events derives the start of the pull and the end of the unpacking from two sources.
+// These sources are the runtime's records, and the steps before and after the pull.
 func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstants, unpacks bool,
 	timeline agent.Timeline) error {
 	var download time.Duration
@@ -172,9 +174,9 @@ func (j *pullJudge) judgeParts(c pullCase, a bench.Attempt, near neighborInstant
 	return nil
 }
 
-// judgeUndivided checks an agent that has no evidence about the arrival of the last byte. The agent must report the
-// total duration of pull and unpacking in a group phase. The agent must list "pull" and "unpack" as candidates, and
-// must not name a cause.
+// judgeUndivided checks an agent that does not know when the last byte arrived. The agent must report the total
+// duration of pull and unpacking in a group phase, which stands for several phases. The agent must list "pull" and
+// "unpack" as candidates, and must not name a cause.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {
@@ -203,9 +205,10 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 	}
 }
 
-// judgeBusy requires that the agent reports the time that the runtime needed to unpack the image, even if the unpacking
-// did not prolong the pull. In the case "overlap", the runtime unpacks the first layer during the download of the
-// second layer. The unpacking of the first layer takes as long as the unpacking in the case "slow-disk".
+// judgeBusy requires that the agent reports how long the runtime unpacked the image. The agent must report this time
+// even if the unpacking did not prolong the pull. In the case "overlap", the runtime unpacks the first layer during the
+// download of the second layer. This first layer has as many files as the layer in the case "slow-disk". So its
+// unpacking takes as long.
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {

@@ -14,7 +14,7 @@ import (
 type Row struct {
 	What     string
 	Injected time.Duration // injected duration, rounded for readers
-	Truth    time.Duration // true duration from an independent source; Injected if no such source exists
+	Truth    time.Duration // true duration from an independent source, or Injected if no such source exists
 	Measured time.Duration // duration that the agent reports
 	Missing  bool          // true if the agent reports no duration
 	Limit    time.Duration // largest accepted difference between Measured and Truth
@@ -23,13 +23,13 @@ type Row struct {
 // Off returns the agent's value minus the truth. Off is negative if the agent's value is too small.
 func (r Row) Off() time.Duration { return r.Measured - r.Truth }
 
-// OK reports whether the agent is right.
+// OK returns true if the agent reports a value, and the value differs from the truth by at most Limit.
 func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 
 // Verdict collects the results of a scenario.
 type Verdict struct {
 	Rows     []Row
-	Compared int               // number of comparisons that Rows does not contain
+	Compared int               // number of comparisons without a row in Rows
 	Problems []string          // all errors that do not belong to a row
 	Notes    []string          // additional information for readers
 	Text     string            // tables of the scenario, printed first

@@ -9,7 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// watchCounts contains the API server's counts of Event watches and the agent's own counters.
+// watchCounts contains counts of Event watches from the metrics of the API server, and counters from the agent's
+// metrics.
 type watchCounts struct {
 	ended, open      float64 // numbers of closed and open watches, according to the API server
 	opened           float64 // number of opened watches, according to the agent
@@ -21,7 +22,7 @@ type watchCounts struct {
 // openedWatches returns the number of opened watches, according to the API server.
 func (w watchCounts) openedWatches() float64 { return w.ended + w.open }
 
-// growthSince returns the difference between the counts and the earlier counts in "before".
+// growthSince returns how much each count has grown since the counts in "before".
 func (w watchCounts) growthSince(before watchCounts) watchCounts {
 	return watchCounts{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
 		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,

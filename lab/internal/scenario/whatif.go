@@ -22,11 +22,11 @@ const whatIfVariable = "PODLAPSE_WHAT_IF_PODS"
 // whatIfPods is the default number of pods for each change.
 const whatIfPods = 20
 
-// The scenario "what-if" starts slow pods, and reads what "explain" predicts for one change to each pod. Then the
-// scenario makes the change of the prediction, and starts each pod again. The true duration of the second start-up and
-// the time that the change saved must each lie in the predicted interval. Before the scenario compares the duration of
-// the second start-up with the prediction, it corrects this duration for the load of the machine. The predicted
-// intervals must not be too long.
+// The scenario "what-if" starts slow pods. For each pod, the scenario reads the prediction of "explain" for one change.
+// Then the scenario makes this change, and starts the pod again. The prediction contains an interval for the duration
+// of the second start-up, and an interval for the time that the change saves. The true values must lie in these
+// intervals. Before the comparison, the scenario corrects the duration of the second start-up for the load of the
+// machine. The predicted intervals must not be too long.
 func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	count, err := whatIfCount(os.Getenv(whatIfVariable))
 	if err != nil {
@@ -37,7 +37,8 @@ func whatIf(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	arrivals, stop := b.Watch(ctx)
 	for _, c := range whatIfCases() {
-		pairs := make([]whatIfPair, max(count, c.together)) // a smaller number of pairs would not save time
+		// The scenario starts c.together pairs at the same time, so fewer pairs would not save time.
+		pairs := make([]whatIfPair, max(count, c.together))
 		run := whatIfRun{b, arrivals, c}
 		if err := run.startAll(ctx, pairs); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -66,22 +67,24 @@ type whatIfPair struct {
 }
 
 // whatIfTruth is the interval that contains the true duration of a start-up. The start-up began at an unknown time
-// during the request to create the pod, and ended at most watchDelay before the scenario's watch delivered the ready
-// pod.
+// during the request to create the pod. The start-up ended before the scenario's watch delivered the ready pod, but at
+// most watchDelay earlier.
 type whatIfTruth struct {
 	low, high time.Duration
-	// steps is the total time of the steps that no change of the scenario affects: from the creation until the sandbox
-	// was running, and from the request to start the main container until this container was running. If the pod has no
-	// readiness probe, steps also includes the time from the start of the main container until the pod was ready. The
-	// times are from containerd's log and from the scenario's watch.
+	// steps is the total time of the steps that the scenario's changes do not affect. The first step lasts from the
+	// creation of the pod until its sandbox was running. The second step lasts from the request to start the main
+	// container until this container was running. If the pod has no readiness probe, steps also includes the time from
+	// the start of the main container until the pod was ready. The times are from containerd's log and from the
+	// scenario's watch.
 	steps time.Duration
 }
 
-// watchDelay is the longest time until a change of a pod arrives in the scenario's watch.
+// watchDelay is the longest time from a change of a pod until the scenario's watch delivers this change.
 const watchDelay = 100 * time.Millisecond
 
-// whatIfPrediction contains the intervals of one prediction, and the estimate of the gain. If the gain depends
-// on chance, the estimate is 0.
+// whatIfPrediction is one prediction of "explain". totalLow and totalHigh are the bounds of the duration of the
+// start-up. gainLow and gainHigh are the bounds of the time that the change saves. gain is the estimate of the saved
+// time. If the saved time depends on chance, gain is 0.
 type whatIfPrediction struct{ totalLow, totalHigh, gain, gainLow, gainHigh time.Duration }
 
 // whatIfRun starts the pods of one case.
@@ -228,8 +231,8 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 	return p, false, nil
 }
 
-// judgeWhatIf compares the predictions of one case with the truth. A case proves something only if at least half of the
-// pods have a prediction, and if the predicted intervals are not too long.
+// judgeWhatIf compares the predictions of one case with the truth. At least half of the pods must have a prediction,
+// and the predicted intervals must not be too long. Otherwise, the case proves nothing.
 func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	predicted := slices.DeleteFunc(slices.Clone(pairs), func(p whatIfPair) bool { return !p.predicted })
 	if v.Compared++; 2*len(predicted) < len(pairs) {
@@ -268,9 +271,9 @@ func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 		seconds(c.wide(before)), seconds(gain))
 }
 
-// underSameLoad corrects the duration of the start-up after the change: in the result, the unaffected steps take the
-// same time as before the change. A prediction assumes that the unaffected steps take the same time before and after
-// the change, but on a busy machine, these times can differ greatly.
+// underSameLoad corrects the duration of the start-up after the change. For the steps that the change does not affect,
+// the result uses their time before the change. A prediction assumes that these steps take the same time before and
+// after the change. On a busy machine, the two times can differ greatly.
 func (p whatIfPair) underSameLoad() whatIfTruth {
 	off := p.before.steps - p.after.steps
 	return whatIfTruth{p.after.low + off, p.after.high + off, p.before.steps}

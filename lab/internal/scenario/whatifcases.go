@@ -12,7 +12,7 @@ import (
 
 // The sizes of the images, and the download rate.
 const (
-	whatIfRate  = 256 << 10 // bytes per second for each response
+	whatIfRate  = 256 << 10 // bytes per second for each response of the registry
 	whatIfLayer = 6 * whatIfRate
 	whatIfSmall = whatIfRate
 	whatIfLarge = 9 * whatIfRate
@@ -21,24 +21,24 @@ const (
 // whatIfPeriod is the period of the readiness probe before the change.
 const whatIfPeriod = 10 * time.Second
 
-// whatIfCase is one change: the agent predicts its effect, and then the scenario makes the change.
+// whatIfCase is one change. The agent predicts the effect of the change, and then the scenario makes the change.
 type whatIfCase struct {
 	name      string
 	change    string // the name of the change in the agent's output
 	container string
-	byChance  bool // chance decides how much time the change saves, so the prediction has no estimate
+	byChance  bool // true if the saved time depends on chance; then the prediction has no estimate
 	together  int  // number of pairs that can start at the same time without disturbing each other
-	// wide returns the largest accepted mean length of the predicted intervals. The argument "before" is the mean
-	// duration of the start-ups before the change.
+	// wide returns the limit for the mean length of the predicted intervals. The argument "before" is the mean duration
+	// of the start-ups before the change.
 	wide func(before time.Duration) time.Duration
-	// spec returns the specification of one of the two pods of pair i: the pod with the change, or the pod without the
-	// change.
+	// spec returns the specification of one pod of pair i. If changed is true, it is the pod with the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
 	// duringUnchanged runs while a pod without the change starts. It can be nil.
 	duringUnchanged func(ctx context.Context, b *bench.Bench, i int) error
 	// whenReady runs when a pod is ready. It can be nil.
 	whenReady func(ctx context.Context, b *bench.Bench, i int, changed bool) error
-	// setting makes the change for all pods, if the change is a setting of the kubelet.
+	// If the change is a setting of the kubelet, the function setting makes this change for all pods. Otherwise,
+	// setting is nil.
 	setting func(ctx context.Context, b *bench.Bench) error
 }
 
@@ -76,7 +76,7 @@ func mainOf(image string) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
 
-// Without the change, withImage returns a pod whose image the node lacks. With the change, the node already has the
+// Without the change, withImage returns a pod whose image is not on the node. With the change, the node already has the
 // image, because the first pod of the pair pulled it.
 func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	name := whatIfName("image", i)
@@ -87,9 +87,9 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 	return mainOf(image), err
 }
 
-// withProbe returns a pod whose readiness probe cannot succeed in the first 2 to 11 seconds of the container, depending
-// on i. Each attempt of the probe can wait for up to one second, so an attempt that starts up to one second too early
-// also succeeds.
+// withProbe returns a pod with a readiness probe. The probe cannot succeed before the container has run for 2 to 11
+// seconds. The exact time depends on i. Each attempt of the probe can wait for up to one second. So an attempt that
+// starts up to one second before this time also succeeds.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
 	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = int32(whatIfPeriod/time.Second), 1
@@ -150,7 +150,8 @@ func otherName(i int, changed bool) string {
 	return whatIfName("large", i)
 }
 
-// awaitOther waits until the pod with the large image is ready, so that its pull does not delay the next pair.
+// awaitOther waits until the pod with the large image is ready, and then deletes this pod. Without the wait, the pull
+// of the large image would delay the next pair.
 func awaitOther(ctx context.Context, b *bench.Bench, i int, changed bool) error {
 	large := otherName(i, changed)
 	if err := b.AwaitReady(ctx, large, startLimit); err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The scenario "workload" starts pods of one Deployment. Five pods pull an image: each pull takes four seconds.
-// Six pods find the image on the node. One more pod is still pulling when the command "explain" runs. The command
-// "explain" must report the correct counts of start-ups, the true durations and the true means by cause. "explain" must
-// also report that the pull causes the difference between the start-ups.
+// The scenario "workload" starts pods of one Deployment. Five pods pull an image, and each pull takes four seconds. Six
+// pods find the image on the node. One more pod is still pulling when the command "explain" runs. "explain" must report
+// the correct numbers of start-ups, and their true durations. For the causes "registry" and "app", "explain" must
+// report the true mean times. If the pods with a pull are clearly slower than the pods without a pull, "explain" must
+// report the pull as the cause of this difference.
 func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6
@@ -70,7 +71,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		v.Problem("explain reports %d start-ups with a pull and %d without, want %d and %d", i.Pulled.StartUps,
 			i.Present.StartUps, cold, warm)
 	}
-	if distinct { // "explain" divides only a significant difference into causes
+	if distinct { // "explain" reports the causes of a difference only if the difference is significant
 		d := s.Images.Difference
 		if d.Verdict != "more_than_noise" {
 			v.Problem("the verdict about the pull is %q with p = %g, want more_than_noise", d.Verdict, d.P)
@@ -84,7 +85,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), causes[registryCause],
 		limit)
-	if distinct { // on a busy machine, a probe can succeed much later than the container is ready
+	if distinct { // on a busy machine, a probe can succeed long after the container is ready
 		v.compareNumber("mean of app", workloadReadyAfter, workloadReadyAfter, causes["app"], limit)
 	}
 	if err := v.judgeDurations(report, func(pod string) bench.Arrival { return arrivals.Of(pod) }); err != nil {
@@ -97,9 +98,9 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return errors.Join(err, stop())
 }
 
-// clearlySlower reports whether every pod that pulled an image took longer than every pod that found the image on the
-// node, by more than the error bounds of both. On a busy machine, a pod without a pull can take as long as a pod with a
-// pull. Then "explain" is right to call the difference noise.
+// clearlySlower reports whether every pod with a pull took longer than every pod without a pull. The difference must
+// exceed the error bounds of both durations. On a busy machine, a pod without a pull can take as long as a pod with a
+// pull. In this case, "explain" correctly reports that the difference is noise.
 func clearlySlower(arrival func(pod string) bench.Arrival, pulled, present []string) (bool, error) {
 	const bounds = 2 * time.Second
 	var missing error
@@ -116,8 +117,8 @@ func clearlySlower(arrival func(pod string) bench.Arrival, pulled, present []str
 	return slices.Min(durations(pulled)) > slices.Max(durations(present))+bounds, missing
 }
 
-// requireSummary requires that the text of "explain" states the counts. If the difference between the start-ups is
-// clear, the text must also state the difference.
+// requireSummary requires that the text of "explain" contains the numbers of start-ups. If the pods with a pull were
+// clearly slower than the pods without a pull, the text must also describe this difference.
 func (v *Verdict) requireSummary(ctx context.Context, b *bench.Bench, distinct bool) error {
 	text, err := explainOnNode(ctx, b, "deployment/shop")
 	if err != nil {
@@ -161,9 +162,9 @@ func (g scaledWorkload) addSlow(ctx context.Context, from, size int) error {
 		})
 }
 
-// judgeDurations compares the durations of the start-ups, and the percentiles of these durations, with the truth. The
-// true duration is the time between two events of the scenario's own watch: the new pod and the ready pod. The
-// percentiles use the nearest-rank method.
+// judgeDurations compares the reported durations of start-ups, and their percentiles and mean, with the true values.
+// The scenario's own watch delivers an event for the new pod, and an event for the ready pod. The true duration is the
+// time between these two events. The percentiles use the nearest-rank method.
 func (v *Verdict) judgeDurations(report workloadReport, arrival func(pod string) bench.Arrival) error {
 	var totals []time.Duration
 	for _, item := range report.Items {

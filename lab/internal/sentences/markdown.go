@@ -17,7 +17,7 @@ func markdown(file, text string) []Sentence {
 		sentences = append(sentences, split(file, paragraph)...)
 		paragraph = nil
 	}
-	fence := "" // prefix of the line at which the code block ends
+	fence := "" // marker that ends the current code block; empty outside of code blocks
 	number := 0
 	for raw := range strings.Lines(text) {
 		number++

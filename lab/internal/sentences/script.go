@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// commentMarkers maps the ending of a file name to the marker of comments in the file.
+// commentMarkers contains the marker that starts a comment, for each file extension or file name.
 var commentMarkers = map[string]string{
 	".js": "//", ".sh": "#", ".yaml": "#", ".yml": "#", "Dockerfile": "#", "Makefile": "#",
 }
 
-// commentMarker returns the marker of comments in YAML, JavaScript, shell scripts, Makefiles and Dockerfiles. For other
-// files, the marker is an empty string.
+// commentMarker returns the marker that starts a comment in YAML, JavaScript, shell scripts, Makefiles and Dockerfiles.
+// For other files, the marker is an empty string.
 func commentMarker(name string) string {
 	if ending := path.Ext(name); ending != "" {
 		return commentMarkers[ending]

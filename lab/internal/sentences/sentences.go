@@ -17,7 +17,7 @@ type Sentence struct {
 	File string // path relative to the root of the repository, with slashes
 	Line int    // line number, counted from 1
 	Text string // text of the sentence, on one line
-	Code string // line of code that the comment describes; the readers of the comment see this line too
+	Code string // line of code that the comment describes; reviewers see it together with the comment
 }
 
 // Group contains the sentences of one kind, in the order of files and lines. Each text occurs only once in a group.
@@ -37,9 +37,10 @@ const (
 // fewestWords is the minimum number of words in a sentence. Shorter texts are only labels.
 const fewestWords = 4
 
-// Collect returns a group for each kind of sentence. Collect reads Markdown files, Go files that are neither tests nor
-// generated, and the comments in YAML files, JavaScript, shell scripts, Makefiles and Dockerfiles. Collect skips hidden
-// directories, bin and testdata. If Collect cannot read or parse a file, the error contains the name of the file.
+// Collect returns a group for each kind of sentence. Collect reads Markdown files and Go files, except tests and
+// generated Go files. Collect also reads the comments in YAML files, JavaScript, shell scripts, Makefiles and
+// Dockerfiles. Collect skips hidden directories, and directories with the name bin or testdata. If Collect cannot read
+// or parse a file, the error contains the name of the file.
 func Collect(root fs.FS) ([]Group, error) {
 	docs, source := &Group{Name: Docs}, newGoSource()
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {

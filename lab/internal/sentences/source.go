@@ -15,8 +15,8 @@ type goSource struct {
 	messages []Sentence
 	comments []Sentence
 	helps    []helpText
-	// A parameter with the name "help" contains a help text. helpParameters maps the qualified name of each function
-	// that has a parameter "help" to the position of this parameter.
+	// helpParameters contains the functions that have a parameter "help". The argument for this parameter is a help
+	// text. The key is the qualified name of the function. The value is the position of the parameter.
 	helpParameters map[string]int
 }
 
@@ -101,8 +101,8 @@ func (g *goSource) addHelp(value ast.Expr, function string, argument int) {
 	}
 }
 
-// addCall adds the message of a call that creates an error or a log entry. If the call creates neither an error nor a
-// log entry, addCall adds all arguments, because each argument can be a help text.
+// addCall adds the message of a call that creates an error or a log entry. For each other call, addCall adds all
+// arguments, because each argument can be a help text.
 func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	if isMessage(call.Fun, function) && len(call.Args) > 0 {
 		if s, ok := g.sentence(call.Args[0]); ok {
@@ -119,8 +119,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 }
 
 // isMessage reports whether the function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes
-// the methods of a logger only by their names, so the texts of other methods with the same names, such as t.Fatal, also
-// count as messages.
+// the methods of a logger only by their names. So isMessage also returns true for other methods with the same names,
+// such as t.Fatal.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true
@@ -174,8 +174,8 @@ func textOf(e ast.Expr) (text string, literal bool) {
 	return "…", false
 }
 
-// commented returns the code that a comment describes: the code before the comment on the same line, or the line below
-// the comment.
+// commented returns the code that a comment describes. If there is code before the comment on the same line, commented
+// returns this code. Otherwise, commented returns the line below the comment.
 func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
 	begin, end := g.files.Position(group.Pos()), g.files.Position(group.End())
 	if before := strings.TrimSpace(lines[begin.Line-1][:begin.Column-1]); before != "" {
@@ -187,7 +187,7 @@ func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
 	return ""
 }
 
-// paragraphs returns the paragraphs of a comment, without directives and code.
+// paragraphs returns the paragraphs of a comment, without directives and indented code.
 func (g *goSource) paragraphs(group *ast.CommentGroup) [][]line {
 	var all [][]line
 	var paragraph []line

@@ -20,18 +20,21 @@ const Current = "current"
 //go:embed *.json
 var files embed.FS
 
-// Stack is the description of a node. If a file omits a program, the stack uses the program of the stack "current".
+// Stack is the description of a node. If the file of a stack omits the version of Kubernetes or of containerd, the
+// stack uses the version of the stack "current".
 type Stack struct {
 	Name       string     `json:"-"`
 	Summary    string     `json:"summary"` // one sentence
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
-	// PrivateRegistry makes the lab's registry require credentials, and serve TLS with a certificate from the
-	// registry's own certificate authority. The kubelet gets the credentials from a credential provider plugin.
+	// If PrivateRegistry is true, the lab's registry requires credentials and serves TLS. The registry's own
+	// certificate authority issues the TLS certificate. The kubelet gets the credentials from a credential provider
+	// plugin.
 	PrivateRegistry bool `json:"private_registry"`
-	// ColdPause is true if the node lacks the pause image until the first pod starts.
+	// ColdPause is true if the pause image is not on the node before the first pod starts.
 	ColdPause bool `json:"cold_pause"`
-	// CgroupV2 gives the node cgroup v2 on every machine, without limits for containers.
+	// If CgroupV2 is true, the node uses cgroup v2, even if the machine uses cgroup v1. On such a node, containers have
+	// no resource limits.
 	CgroupV2 bool `json:"cgroup_v2"`
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). The fields in Kubelet replace the lab's own settings.
@@ -41,8 +44,9 @@ type Stack struct {
 	Lacks []Feature `json:"lacks"`
 	// Limits contains one sentence for each fact that the stack's programs cannot report.
 	Limits []string `json:"limits"`
-	// MaxUnattributed is the largest allowed share of the time in the scenario "blame" that the agent reports as
-	// unattributed. If a file omits the share, the share is 0.1. Stacks that lack a source need a larger share.
+	// MaxUnattributed limits the share of time that the agent reports as unattributed in the scenario "blame". If the
+	// file of a stack omits this limit, the limit is 0.1. Stacks that lack a source of timestamps can need a higher
+	// limit.
 	MaxUnattributed float64 `json:"max_unattributed"`
 }
 
@@ -53,7 +57,8 @@ const (
 	// ImageVolumes are volumes with the files of an image. Image volumes need containerd 2.1 and Kubernetes 1.35, which
 	// enables image volumes by default.
 	ImageVolumes Feature = "image-volumes"
-	// NodeImpersonation is the constrained impersonation of a node. Kubernetes 1.36 enables this feature by default.
+	// NodeImpersonation means that a pod can impersonate its own node (constrained impersonation). Kubernetes 1.36
+	// enables this feature by default.
 	NodeImpersonation Feature = "node-impersonation"
 )
 
@@ -67,11 +72,11 @@ type Kubernetes struct {
 }
 
 // PullsMayHidePlugins reports whether an agent must assume that the duration of a pull includes the time of the
-// kubelet's credential plugins. Before version 1.33, the kubelet runs the credential plugins after the Event Pulling,
-// and the duration in the Event Pulled includes their time (pkg/kubelet/images/puller.go). From version 1.33 on, the
-// kubelet runs the credential plugins before the Event Pulling. An agent recognizes kubelets of version 1.34 and later
-// by the field status.observedGeneration of pods. By default, kubelets set status.observedGeneration only from version
-// 1.34 on, so an agent cannot distinguish kubelet 1.33 from earlier kubelets.
+// kubelet's credential plugins. Before version 1.33, the kubelet runs the credential plugins after the Event Pulling.
+// Therefore, the duration in the Event Pulled includes the time of the plugins (pkg/kubelet/images/puller.go). From
+// version 1.33 on, the kubelet runs the credential plugins before the Event Pulling. By default, kubelets set the pod's
+// field status.observedGeneration only from version 1.34 on. So an agent recognizes kubelet 1.34 and later, but cannot
+// distinguish kubelet 1.33 from earlier kubelets.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
 // Containerd selects containerd's version and settings.
@@ -81,7 +86,8 @@ type Containerd struct {
 	Minor int    `json:"minor"` // minor version
 	// DiscardUnpackedLayers makes containerd remove the compressed data of each layer after unpacking.
 	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
-	// Stargz makes containerd use the lazy snapshotter stargz, which is built into the program below Dir.
+	// If Stargz is true, containerd uses the lazy snapshotter stargz. The containerd program from the directory Dir
+	// contains this snapshotter.
 	Stargz bool `json:"stargz"`
 	// Mirror makes containerd pull all images of the lab's registry from a mirror (hosts.toml).
 	Mirror bool `json:"mirror"`
@@ -92,9 +98,9 @@ func (c Containerd) IsBefore(major, minor int) bool {
 	return c.Major < major || c.Major == major && c.Minor < minor
 }
 
-// KeepsLayers reports whether containerd still has each layer's compressed data when an agent asks. containerd stores
-// the arrival time of a layer together with the layer's compressed data. If the stack keeps the layers, an agent must
-// report the bytes of each download, and must separate the download from the unpacking.
+// KeepsLayers reports whether containerd keeps the compressed data of each layer after unpacking. containerd stores the
+// arrival time of a layer together with this data. If containerd keeps the data, an agent must report the bytes of each
+// download. The agent must also separate the download from the unpacking.
 func (c Containerd) KeepsLayers() bool { return !c.DiscardUnpackedLayers }
 
 // Module returns the path of containerd's Go module.

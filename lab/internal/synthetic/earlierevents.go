@@ -52,8 +52,8 @@ func ClearEvents(ctx context.Context, client *kube.Client, namespace string) err
 	return deleteEvents(ctx, client, namespace, strings.Join(others, ","))
 }
 
-// RemoveEarlierEvents deletes the Events that AddEarlierEvents created. For one request, the API server deletes the
-// Events one after the other, so RemoveEarlierEvents sends several requests at the same time.
+// RemoveEarlierEvents deletes the Events that AddEarlierEvents created. For each request, the API server deletes the
+// Events one after the other. To be faster, RemoveEarlierEvents sends several requests at the same time.
 func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace string) error {
 	deleting, ctx := errgroup.WithContext(ctx)
 	for _, reason := range earlierReasons() {
@@ -62,8 +62,8 @@ func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace str
 	return deleting.Wait()
 }
 
-// deleteEvents deletes the Events that match a field selector. If there are many Events, a request reaches its time
-// limit before the API server has deleted all of them, so deleteEvents repeats the request.
+// deleteEvents deletes the Events that match a field selector. If there are many Events, a request can reach its time
+// limit before the API server has deleted all Events. Then deleteEvents repeats the request.
 func deleteEvents(ctx context.Context, client *kube.Client, namespace, selector string) error {
 	const requests = 20
 	var err error

@@ -36,9 +36,9 @@ func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
 		// A real containerd with a network plugin needs about the same time for the network. The synthetic runtime does
-		// not report when a pull began and ended, because CRI has no fields for these times. So to know whether an
-		// image was already present, the agent must query the runtime before the sandbox runs. In the lab, the agent's
-		// query can take a long time, because the agent shares two cores with an entire cluster.
+		// not report the start and the end of a pull, because CRI has no fields for these times. Therefore, the agent
+		// must query the runtime before the sandbox runs, to know whether the image was already on the node. In the
+		// lab, this query can take a long time, because the agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
@@ -149,15 +149,15 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.reportEvent(ctx, name, "Started", "Container started")
 }
 
-// provideImage provides a container's image. Like a kubelet, provideImage also sends Events: Pulling and Pulled for a
-// pull, or only Pulled for an image that is already present.
+// provideImage provides a container's image, and sends the same Events as a real kubelet. For a pull, it sends the
+// Events Pulling and Pulled. For an image that is already on the node, it sends only the Event Pulled.
 func (s *start) provideImage(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.reportEvent(ctx, name, "Pulled",
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	requestedAt := time.Now() // a real kubelet also creates the Event before it starts to time the pull
+	requestedAt := time.Now() // a real kubelet also creates the Event first, and then measures the time of the pull
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

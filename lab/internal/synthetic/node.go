@@ -18,7 +18,7 @@ const heartbeat = 10 * time.Second
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// Register creates a Node object on which the scheduler places no pods.
+// Register creates an unschedulable Node object, and reports that the node is ready.
 func Register(ctx context.Context, client *kube.Client, name string) error {
 	object := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	if err := client.Create(ctx, "/api/v1/nodes", object); err != nil && !kube.IsConflict(err) {
@@ -46,8 +46,8 @@ func beat(ctx context.Context, client *kube.Client, name string) error {
 	return nil
 }
 
-// Join registers a node and keeps it alive until the caller calls the returned function "leave". leave removes the Node
-// object, and returns the error that ended KeepAlive early.
+// Join registers a node and keeps it alive until the caller calls the returned function "leave". The function leave
+// removes the Node object. If KeepAlive has failed, leave also returns the error of KeepAlive.
 func Join(ctx context.Context, client *kube.Client, name string) (leave func() error, err error) {
 	if err := Register(ctx, client, name); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Join(ctx context.Context, client *kube.Client, name string) (leave func() e
 	}, nil
 }
 
-// Join is like the function Join, but also serves the runtime at a socket.
+// Join calls the function Join, and also serves the runtime on a Unix socket.
 func (r *Runtime) Join(ctx context.Context, client *kube.Client, name, socket string) (leave func() error, err error) {
 	stop, err := r.Serve(socket)
 	if err != nil {

@@ -88,8 +88,8 @@ func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready c
 		"conditions": conditions, "containerStatuses": containers}}
 }
 
-// event returns an Event in the form of the kubelet's Events. The name contains the time in nanoseconds. The timestamps
-// are whole seconds.
+// event returns an Event that looks like an Event of the kubelet. The name of the Event contains the time in
+// nanoseconds. The timestamps of the Event are whole seconds.
 func (p pod) event(container, reason, message string, at time.Time) corev1.Event {
 	const component = "kubelet"
 	return corev1.Event{

@@ -27,8 +27,8 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a simulated container runtime. Runtime runs no containers, reports only the pods that the lab added, and
-// responds only to requests that change nothing. Runtime is safe for concurrent use.
+// Runtime is a simulated container runtime. Runtime runs no containers, and reports only the pods that the lab added.
+// Runtime supports only read requests. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer

@@ -68,7 +68,7 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
 // Break sets the function that selects a fault for each event. From then on, the proxy calls the function for each
-// event of the pod watch. If the function is nil, the proxy injects no faults.
+// event of the pod watch, except bookmarks and errors. If the function is nil, the proxy injects no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

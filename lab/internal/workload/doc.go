@@ -17,7 +17,7 @@ import (
 const (
 	// Duration until the container exits. If RunFor is unset, the container runs until SIGTERM.
 	RunFor   = "WORKLOAD_RUN_FOR"
-	ExitCode = "WORKLOAD_EXIT_CODE" // exit status after RunFor or CrashAfter
+	ExitCode = "WORKLOAD_EXIT_CODE" // exit status when the duration RunFor or CrashAfter has passed
 	// Duration until the container crashes. The exit status is 139, or ExitCode if ExitCode is set.
 	CrashAfter = "WORKLOAD_CRASH_AFTER"
 	// Duration until the container starts to allocate memory. When the container reaches the memory limit, the
@@ -33,7 +33,7 @@ const (
 	StopCode = "WORKLOAD_STOP_CODE" // exit status after SIGTERM
 )
 
-// Path is the path of the program in the image. The other constants are arguments for the processes of probes and
+// Path is the path of the program in the image. The other constants are the arguments of the program in probes and
 // hooks.
 const (
 	Path         = "/workload"

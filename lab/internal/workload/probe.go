@@ -26,8 +26,8 @@ func WaitStarted(plan Plan, log io.Writer) error {
 }
 
 // WaitReady runs the readiness probe. WaitReady blocks until ReadyAfter has passed since the start of the main process.
-// Because WaitReady blocks, the kubelet gets the result when ReadyAfter has passed, and not at the next period of the
-// probe. The probe's timeout must be longer than ReadyAfter.
+// So the kubelet gets the result as soon as ReadyAfter has passed, and not only at the next attempt of the probe. The
+// probe's timeout must be longer than ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
@@ -51,8 +51,8 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 	return mark.Close()
 }
 
-// noteStart writes the start time of the main process to a file for the probes. A probe is a separate process, which
-// shares only the wall clock with the main process.
+// noteStart writes the start time of the main process to a file for the probes. A probe is a separate process, so the
+// file contains the time of the wall clock.
 func noteStart(startedAt time.Time) error {
 	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
 	return writeWhole(startFile, note)

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Run is the main process of a container. Run logs its start, follows the plan, and returns the exit status. A signal
-// on the given channel stops the process in the way that the plan defines.
+// Run is the main process of a container. Run logs its start, follows the plan, and returns the exit status. If the
+// channel terminate receives a signal, Run waits for plan.StopFor, and then returns plan.StopCode.
 func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writer) int {
-	if plan.probed() { // only probes read the file that noteStart writes; other containers can be read-only
+	// Only probes read the file of noteStart. A container without probes can have a read-only root file system.
+	if plan.probed() {
 		if err := noteStart(startedAt); err != nil {
 			fmt.Fprintln(os.Stderr, "workload:", err)
 			return 1

@@ -1,4 +1,4 @@
-// Command containerd-stargz is containerd with the lazy snapshotter stargz.
+// Command containerd-stargz is containerd with stargz, a snapshotter that loads the content of images on demand.
 package main
 
 import (

@@ -61,7 +61,7 @@ func run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	// Both calls use the same configuration, so the factory returns the same server for traces and metrics.
+	// CreateTraces and CreateMetrics get the same configuration, so they return the same server.
 	server, err := factory.CreateTraces(ctx, settings, config, traces)
 	if err != nil {
 		return fmt.Errorf("create receiver: %w", err)
