@@ -21,8 +21,8 @@ const (
 	maxForgotten = 1024
 	// Within an hour, a node has pods of fewer than maxNamespaces namespaces.
 	maxNamespaces = 1024
-	// rememberedBytes is the memory that the cache assumes for an Event without its texts. The cache assumes the same
-	// memory for a pod without its names and its UID.
+	// rememberedBytes is an estimate in bytes. The cache adds it to the length of an Event's texts to estimate the
+	// Event's memory. For a pod, the cache adds it to the length of the pod's names and UID.
 	rememberedBytes = 256
 )
 

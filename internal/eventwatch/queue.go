@@ -74,8 +74,8 @@ func (s *Source) releaseSlot(w *watcher) {
 	s.refresh()
 }
 
-// stop ends the lease of a watch that has a slot. If the watch has no slot, stop removes the watch from the queue. The
-// caller must make sure that releaseSlot does not add the watch to the queue again.
+// stop closes a watch that is open or opening, which means that it has a slot. If the watch has no slot, stop removes
+// the watch from the queue. The caller must make sure that releaseSlot does not add the watch to the queue again.
 func (s *Source) stop(w *watcher) {
 	if w.cancel != nil {
 		w.cancel()

@@ -77,8 +77,8 @@ type Node struct {
 	// value means that the node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
 	LostIn []LostWork
 	Why    string
-	// Merged contains the kinds of work whose time the evidence on this node never shows separately. Factor excludes
-	// the kinds of work in Merged.
+	// Merged contains kinds of work that this node's runtime never reports separately, for example the work on volumes
+	// and on the network. The time of each kind is unknown, so Factor excludes these kinds.
 	Merged []string
 }
 

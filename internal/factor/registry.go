@@ -49,7 +49,7 @@ type Registry struct {
 	// Factor is the time of the registry's sized pulls, divided by the expected time for the same number of bytes. If
 	// no comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
-	Lost   time.Duration // observed time minus expected time of all compared pulls; 0 without a factor
+	Lost   time.Duration // observed time of the compared pulls, minus their expected time; 0 if Factor is nil
 	Why    string
 }
 

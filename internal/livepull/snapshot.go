@@ -46,7 +46,7 @@ type requestedPull struct {
 	idle              bool               // the pull is for a container in Snapshot.Idle
 	matched           bool               // the pull has a matching download
 	uid               string             // the pod's UID, for pulls of start-ups
-	download          imagepull.Download // the download that Records assigned to the pull
+	download          imagepull.Download // the download of the pull, found by the method Records
 	onlyPod           bool               // no other starting pod can own the download
 }
 

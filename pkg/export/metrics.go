@@ -69,11 +69,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. If a " +
-				"start-up lacks only Events, it counts only if the time of a pull is therefore unknown (phase " +
-				"\"unattributed\"). Does not count Events that the kubelet drops by design after 25 Events about one " +
-				"pod. Does not count evidence that the container runtime can never report: see " +
-				"podlapse_evidence_unreported_total.",
+			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. A " +
+				"start-up without some Events counts only if other evidence is also missing, or if the time of a " +
+				"pull is unknown (phase \"unattributed\"). Does not count Events that the kubelet drops by design " +
+				"after 25 Events about one pod. Does not count evidence that the container runtime can never report: " +
+				"see podlapse_evidence_unreported_total.",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",

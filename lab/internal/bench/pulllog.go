@@ -50,8 +50,8 @@ var (
 	errorField = regexp.MustCompile(` error=("(?:[^"\\]|\\.)*"|\S+)`)
 )
 
-// setNamedAt sets the field NamedAt of one call for the given reference. setNamedAt selects the first call that is in
-// progress and has no NamedAt yet.
+// setNamedAt sets the field NamedAt of one call for the given reference. If several calls are in progress,
+// setNamedAt chooses the first one whose NamedAt is still zero.
 func (l *PullLog) setNamedAt(reference string, at time.Time) {
 	for i, call := range l.calls[reference] {
 		if call.EndAt.IsZero() && call.NamedAt.IsZero() {

@@ -63,9 +63,9 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses calls the function "put" to repair a fault, and then records the fault for the blame exam. The argument
-// "causes" contains the true causes of the delay before the repair. The argument "then" contains the true causes of the
-// delay after the repair.
+// recordCauses calls the function "put" to repair a fault, and then records the fault for the blame exam. Before
+// the repair, the pod is delayed by the causes in the argument "causes". After the repair, it is delayed by the causes
+// in the argument "then".
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
