@@ -29,9 +29,9 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 // runtime reports in nanoseconds when each container was created and started. So while the runtime is connected,
 // records do not need these two Events.
 //
-// withoutStarts returns nil if every watch must include these two Events. Without a runtime, only the two Events show
-// when a container was created and started. With --events=cluster, every watch includes the two Events, because the
-// traces of --life-traces contain all Events.
+// withoutStarts returns nil if every watch must include these two Events. Without a runtime, records need the two
+// Events, because they show when a container was created and started. With --events=cluster, every watch includes the
+// two Events, because the traces of --life-traces contain all Events.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

@@ -44,7 +44,7 @@ func memoryLimitField() zap.Field {
 	return zap.Skip()
 }
 
-// cgroupMemory returns the lowest memory limit among the process's cgroup and the visible parent cgroups. In a
+// cgroupMemory returns the lowest memory limit of the process's cgroup and of the visible parent cgroups. In a
 // container, the root of the mounted cgroup file system is usually the container's own cgroup.
 func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	membership, err := fs.ReadFile(root, "proc/self/cgroup")

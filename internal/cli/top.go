@@ -44,8 +44,8 @@ func (c *topConfig) check() error {
 	return errors.Join(c.target.check(), c.listOutput.check())
 }
 
-// filterAt returns a filter that selects two groups of start-ups: start-ups in progress, and start-ups that ended in
-// the period of --since before now.
+// filterAt returns a filter that selects two groups of start-ups: start-ups in progress, and start-ups that ended at
+// most --since before now.
 func (c *topConfig) filterAt(now time.Time) client.Filter {
 	filter := c.filter()
 	filter.Since = now.Add(-c.since)

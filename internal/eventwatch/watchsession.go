@@ -232,8 +232,9 @@ func (r *watchSession) knowsKubelet() bool { return r.sawNodeName || !r.sawOther
 // passEvent also ignores the watch event DELETED, which means that the Event's time to live ended.
 //
 // A client that can create Events in a namespace chooses the content of these Events. So passEvent refuses an Event
-// that is too large to come from the kubelet. passEvent also refuses an Event with a too long identifier, for example a
-// name or a UID. Finally, passEvent refuses an Event that has a requested pod's UID but concerns another object.
+// that is too large to come from the kubelet. passEvent also refuses an Event if one of its identifiers is too long,
+// for example a name or a UID. Finally, passEvent refuses an Event that has a requested pod's UID but concerns another
+// object.
 func (r *watchSession) passEvent(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

@@ -77,8 +77,8 @@ type Node struct {
 	// value means that the node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
 	LostIn []LostWork
 	Why    string
-	// Merged contains kinds of work that this node's runtime never reports separately, for example the work on volumes
-	// and on the network. The time of each kind is unknown, so Factor excludes these kinds.
+	// Merged contains kinds of work that the node's evidence never separated from other work, for example the work on
+	// volumes and on the network. The time of each kind is unknown, so Factor excludes these kinds.
 	Merged []string
 }
 

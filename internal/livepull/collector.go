@@ -86,7 +86,8 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			of[label] = &sums{}
 		}
 		s := of[label]
-		// If several pulls match one download, the state of these pulls is empty. The switch does not count such pulls.
+		// If pulls of different images match one download, the state of these pulls is empty. The switch does not count
+		// such pulls.
 		switch {
 		case record.State == api.PullStatePulling:
 			s.active++

@@ -15,8 +15,8 @@ import (
 
 // Snapshot holds the image pulls at one moment.
 type Snapshot struct {
-	// Starting holds the timelines of some pods. Each of these pods is starting, has just started, or has ephemeral
-	// containers.
+	// Starting holds the timelines of some pods. Each of these pods is starting, has just completed its start-up, or
+	// has ephemeral containers.
 	Starting []timeline.Timeline
 	// Idle holds containers that are not running but that the kubelet can start. Before this start, the kubelet can
 	// pull an image. If a pod is still starting, Idle holds only its containers that have already completed a run.

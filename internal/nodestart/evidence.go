@@ -40,7 +40,7 @@ type Evidence struct {
 
 	name      string
 	createdAt time.Time // creation of the first Node object that belongs to this boot
-	// absentFrom is the time of the latest list request that did not return a Node object of this boot.
+	// absentFrom is the time of the latest list request that did not return a Node object of this boot yet.
 	absentFrom time.Time
 	firstSeen  time.Time // arrival of the first response about the Node object, whatever it contains
 	firstStamp time.Time // earliest lastTransitionTime after the boot among the conditions that the kubelet wrote

@@ -83,7 +83,7 @@ func (e *Evidence) Timeline(now time.Time) (Timeline, bool) {
 
 // clockChanged describes the whole start-up as one phase, PhaseUnattributed. If the node's clock was set during the
 // start-up, no evidence shows which timestamps are from before the change. So only the total time of the start-up is
-// known. clockChanged adds f.clockSet, the greatest possible size of the change, to the error bound of the total time.
+// known. clockChanged adds f.clockSet, the greatest possible sum of all changes, to the error bound of the total time.
 func (f *fold) clockChanged() {
 	f.booted.earliest, f.booted.latest = f.booted.earliest.Add(-f.clockSet), f.booted.latest.Add(f.clockSet)
 	f.cursor = f.booted.interval

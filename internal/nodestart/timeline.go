@@ -24,7 +24,8 @@ type Timeline struct {
 	Node, BootID string
 	State        State
 	// Reconstructed is true if the start-up was over before the agent saw the Node object for the first time. If the
-	// agent may not read the Node object, Reconstructed is true if the start-up was over before the agent's start.
+	// agent has no permission to read the Node object, Reconstructed is true if the start-up was over before the
+	// agent's start.
 	Reconstructed bool
 	Partial       bool // more evidence can arrive
 

@@ -145,9 +145,9 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser removes the user and the query from an address. In a valid URL, the characters @, / and
-// ? in a password are escaped. In practice, some passwords contain these characters unescaped. Therefore, withoutUser
-// assumes that the last @ of the address ends the user.
+// withoutUser removes the user and the query from an address. In a valid URL, the characters @, / and ? in a password
+// are escaped. In practice, some passwords contain these characters unescaped. Therefore, withoutUser assumes that the
+// last @ of the address ends the user.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]

@@ -62,8 +62,8 @@ func (f *Fleet) losses() losses {
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
 			if observed <= should+leastSeconds {
-				// Failed start-ups and start-ups in progress can lack later phases, so their observed time can be too
-				// short. Therefore, base includes at least the expected time of these start-ups.
+				// Unsuccessful start-ups and start-ups in progress can lack later phases, so their observed time can be
+				// too short. Therefore, base includes at least the expected time of these start-ups.
 				workload.base += max(observed, should*unfinished)
 				continue
 			}

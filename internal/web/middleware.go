@@ -56,7 +56,7 @@ func readOnly(next http.Handler) http.Handler {
 }
 
 // isCleanPath reports whether path.Clean would leave a path unchanged. A slash at the end of the path makes no
-// difference. If path.Clean would change the path, the mux would redirect the client.
+// difference, except in the path //. If isCleanPath returns false, the mux would redirect the client.
 func isCleanPath(p string) bool {
 	return p == "/" || p != "//" && path.Clean(p) == strings.TrimSuffix(p, "/")
 }

@@ -148,10 +148,10 @@ func kindHint(kind string) string {
 }
 
 // ownedBy returns the records of the latest start-ups of a workload's pods. The result "earlier" is the number of older
-// start-ups that the result "records" omits. In the owner's kind, ownedBy ignores upper and lower case. If the argument
-// "revisions" has one element, ownedBy ignores the start-ups of other revisions. If ownedBy finds no start-up, or
-// cannot read the start-ups, it writes an error response and returns false. The error names other workloads of the
-// namespace, or other revisions.
+// start-ups that the result "records" omits. ownedBy ignores the case of the owner's kind. If the argument "revisions"
+// has one element, ownedBy ignores the start-ups of other revisions. If ownedBy finds no start-up, or cannot read the
+// start-ups, it writes an error response and returns false. The error names other workloads of the namespace, or other
+// revisions.
 func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner,
 	revisions []string) (records []api.Record, earlier int, ok bool) {
 	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if the agent does not know it, or if a download matches several
-// pulls.
+// Values of LivePullRecord.State. The state is empty if the agent does not know it, or if a download matches pulls of
+// different images.
 const (
 	// PullStateQueued means that no content has arrived. The pull waits in the node's queue, or for the registry's
 	// first response.
@@ -30,7 +30,7 @@ type LivePullRecord struct {
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"` // "pulling" or "external"
-	// State is absent if the runtime does not report the state, or if a download matches several pulls.
+	// State is absent if the runtime does not report the state, or if a download matches pulls of different images.
 	State string `json:"state,omitempty"`
 	// Age is the time since the kubelet requested the pull. If the time of the request is unknown, Age is the time
 	// since the start of the pull.

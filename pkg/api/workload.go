@@ -111,8 +111,8 @@ type WorkloadNode struct {
 	Name      string            `json:"node"`
 	Durations WorkloadDurations `json:"durations"`
 	Others    WorkloadDurations `json:"others"` // start-ups of the same revisions on all other nodes
-	// Difference compares this node with all other nodes. If several revisions ran both on this node and on other
-	// nodes, Durations and Others contain the same number of start-ups of each of these revisions.
+	// Difference compares this node with all other nodes. If several revisions have start-ups both on this node
+	// and on other nodes, Durations and Others contain the same number of start-ups of each of these revisions.
 	Difference WorkloadDifference `json:"difference"`
 }
 

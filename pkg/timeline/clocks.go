@@ -139,7 +139,7 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest returns the limit with the position minLimits in the order from best to worst. So at least minLimits readings
+// nthBest returns the limit at the position minLimits in the order from best to worst. So at least minLimits readings
 // confirm this limit.
 func nthBest(limits []skewLimit, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(limits))

@@ -184,8 +184,9 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 // isFirstAttempt reports whether an Event is certainly about the kubelet's first attempt to create a container. The
 // result is true if the kubelet certainly began its work on the container shortly before the Event. This is certain if
 // one of these steps happened shortly before the Event: the creation, scheduling or pickup of the pod, the start of the
-// first sandbox, the start of an earlier container, or the end of an init container. Otherwise, the result is false,
-// because the Event about the first attempt might have expired.
+// first sandbox, the start of an earlier container, or the end of an init container. After a second sandbox, the last
+// two steps do not count. In all other cases, the result is false, because the Event about the first attempt might have
+// expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -266,7 +267,8 @@ func mustBeOfAttempt(begun instant, event window) bool {
 }
 
 // refusalConstraints returns constraints on the time of a container's first refusal. If isUndatedRefusal returns true,
-// refusalConstraints uses the time from refusedAt, if this time is known. Otherwise, it returns no constraint.
+// refusalConstraints uses the time from refusedAt, unless this time is unknown or later than the first report of the
+// refusal. Otherwise, it returns no constraint.
 func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	at, known := f.refusedAt(index)
 	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {

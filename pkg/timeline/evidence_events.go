@@ -117,7 +117,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 
 // applyPulling takes the time of the kubelet's first pull request from the Event's name, or else from the Event's first
 // timestamp. If the Event repeats, applyPulling takes the time of the latest request from the Event's last timestamp.
-// If the Event arrives live, its arrival time also limits the time of the latest request.
+// If a repeated Event arrives live, its arrival time also limits the time of the latest request.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen, image uint64) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.bias, stamp.earliest, stamp.latest}

@@ -65,8 +65,8 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 
 // obstacleEventsWithRuntime returns the Events about obstacles, and also uses the runtime's responses about its
 // network. After the kubelet's Event about a network that is not ready, the runtime can report the same problem again.
-// Then the obstacle lasts at least until the runtime's last report of this problem. While the network is not
-// ready, the kubelet does not start the pod.
+// Then the obstacle lasts at least until the runtime's last report of this problem. While the network is not ready, the
+// kubelet does not start the pod.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {

@@ -63,7 +63,7 @@ func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 
 // eventsMissedUntil returns the start of the period that the latest Event watch covers. The agent might have missed
 // Events from before this period. The kubelet creates no Event about a pod before it picks up the pod. So if the period
-// begins before the pickup, eventsMissedUntil returns zero.
+// covers the whole time since the pickup, eventsMissedUntil returns zero.
 func (e *Evidence) eventsMissedUntil() instant {
 	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
 		return 0

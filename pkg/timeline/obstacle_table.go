@@ -37,7 +37,7 @@ type obstacleRow struct {
 	// phases lists the possible phases after an Event about this obstacle. If the Event does not show the phase, the
 	// list contains several phases.
 	phases []Phase
-	// earlier lists the possible phases before the first Event about this obstacle and after the kubelet noticed the
+	// earlier lists the possible phases before the first Event about this obstacle and after the kubelet picked up the
 	// pod. For example, an object that is missing at the kubelet's first check was also missing before this check.
 	earlier []Phase
 	// sandboxFailed is true if an attempt to create a sandbox failed.

@@ -159,7 +159,7 @@ func (w window) responseConstraint(k milestoneKey) constraint {
 
 // responseDelayed reports whether the kubelet's next step came unusually late after the timestamp of a container's
 // image. The delay has two possible causes. A busy disk might have slowed the runtime's last writes before its
-// response. Or the kubelet received the response late, because the kubelet was stopped or lacked CPU.
+// response. Or the kubelet might have received the response late, because the kubelet was stopped or lacked CPU.
 func (f *fold) responseDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

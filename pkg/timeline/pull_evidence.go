@@ -132,9 +132,9 @@ func (f *fold) imageCheckedBy(index int16) instant {
 }
 
 // pullEventsOf returns the evidence that contains the Events about a container's pulls. Usually, this is the
-// container's own evidence. But some Events name only the image and no container. If the container has no pull Events
-// of its own and no other container uses the image, pullEventsOf returns the evidence from these Events, if there are
-// any.
+// container's own evidence. But some Events name only the image and no container. If no Event of the container itself
+// reports a successful or failed pull, and no other container uses the image, pullEventsOf returns the evidence from
+// the Events that name only the image, if there are any.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {

@@ -209,8 +209,9 @@ func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
 }
 
 // endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.
-// Both times are inexact, so the request can seem to be later than the end of its pull. But a request later than
-// "latest" belongs to the next attempt, because the kubelet waits for several seconds between two attempts.
+// The times of the request and of the end are inexact, so the request can seem to be later than the end of its pull.
+// But a request later than "latest" belongs to the next attempt, because the kubelet waits for several seconds between
+// two attempts.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {

@@ -2,7 +2,7 @@
 
 import { startUpOf } from './startup.js';
 
-// MOST_GONE limits the number of deleted pods, and thus the page's memory. The agent keeps the same number of deleted pods.
+// MOST_GONE limits the number of deleted pods, and thus the page's memory. The agent has the same limit.
 const MOST_GONE = 1000;
 
 export class Known {
