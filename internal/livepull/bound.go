@@ -13,8 +13,8 @@ import (
 // reuses a response for 1 s.
 const downloadAge = 3 * time.Second
 
-// If the runtime is downloading or unpacking the image of a starting pod, Bound divides the pod's open phase (the phase
-// in progress). The parts of the open phase are the time before the download, the download, and the unpacking. Without
+// Bound divides the open phase (the phase in progress) of each starting pod whose image the runtime downloads or
+// unpacks. The parts of the open phase are the time before the download, the download, and the unpacking. Without
 // data about the download, the evidence cannot separate the queue, the download and the unpacking. In this case, the
 // open phase is unattributed until the pull ends. Bound never modifies the argument.
 //

@@ -97,9 +97,9 @@ func (t *Tally) Restore(text []byte) error {
 	return nil
 }
 
-// After a change, Run waits for a minute and then saves the sums. When ctx is done, Run saves the sums immediately and
-// returns nil. The function "write" replaces the saved sums. If several saves fail in a row, Run passes only the first
-// error to the function "failed".
+// Run saves the sums one minute after a change. When ctx is done, Run saves the sums immediately and returns nil. The
+// function "write" replaces the saved sums. If several saves fail in a row, Run passes only the first error to the
+// function "failed".
 func (t *Tally) Run(ctx context.Context, write func([]byte) error, failed func(error)) error {
 	failing := false
 	save := func() {

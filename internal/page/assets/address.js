@@ -2,8 +2,7 @@
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// parse reads a fragment. If this version does not know the view in the fragment, parse returns the view of start-ups.
-// `ignored` then contains the unknown part of the fragment.
+// If this version does not know the fragment's view, parse returns the view of start-ups, and the unknown part in `ignored`.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');
@@ -20,7 +19,7 @@ export function ofPod(namespace, name, uid) { return '#/pods/' + podPath({ names
 
 export function podPath({ namespace, name, uid }) { return encodeURIComponent(namespace) + '/' + encodeURIComponent(name) + (uid ? '?uid=' + encodeURIComponent(uid) : ''); }
 
-// ofView returns the fragment of a view. The fragment omits empty settings.
+// The fragment omits empty settings.
 export function ofView(view, settings = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(settings)) if (value) query.set(name, value);

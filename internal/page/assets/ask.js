@@ -2,8 +2,7 @@
 
 import { message } from './text.js';
 
-// A Refusal is the error for an unsuccessful HTTP response. If the agent states a reason, the message contains this
-// reason.
+// A Refusal is an unsuccessful HTTP response. Its message contains the agent's reason, if there is one.
 export class Refusal extends Error {
   constructor(status, reason) {
     super(reason);
@@ -41,13 +40,12 @@ function pause(milliseconds, signal) {
   });
 }
 
-// An Aggregate requests data from the agent. After a change, the caller calls `want` to request the data again. The
-// time between two requests is at least `least` milliseconds.
+// An Aggregate requests data each time `want` is called, but at most once in `least` milliseconds.
 export class Aggregate {
   #path; // a path, or a function that returns a path
-  #least; // minimum ms between two requests
+  #least;
   #takes;
-  #fares; // called with the error of a failed request, or without an argument after a success
+  #fares; // called with the error of a request, or without an argument after a success
   #askedAt = -Infinity;
   #asking = null;
   #later = 0;

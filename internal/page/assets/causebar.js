@@ -1,12 +1,11 @@
-// A bar of causes shows how long each cause took. The width of each part shows the share of the time, and the color
-// shows the cause.
+// Bars that show the share of the time that each cause took.
 
 import { element, lay, mark, restyle, sync, write } from './dom.js';
 import { age, byCause, grown, totalOf } from './startup.js';
 import { brief, exact, percent } from './text.js';
 import { causeName, causeStyle } from './words.js';
 
-// drawCauses draws the bar of a start-up in a list.
+// The bar of a start-up in a list.
 export function drawCauses(node, s, now) {
   const total = age(s, now);
   const stops = [];
@@ -26,13 +25,13 @@ export function drawCauses(node, s, now) {
   }
 }
 
-// A CauseBar is a bar with a legend. The legend shows the total time of each cause.
+// A bar with a legend.
 export class CauseBar {
   #bar = element('div', 'cause-bar');
   #legend = element('ul', 'legend');
   root = element('div', '', this.#bar, this.#legend);
 
-  // `draw` draws the parts of the bar. Each part has a cause and a length in seconds.
+  // Each part has a cause and a length in seconds.
   draw(parts) {
     const total = totalOf(parts);
     sync(this.#bar, parts.filter(({ seconds }) => seconds > 0), (p, i) => i, () => element('i'), (node, p) => {

@@ -3,8 +3,8 @@
 import { message, visible } from './text.js';
 import { spaced } from './words.js';
 
-// chartOf returns the waterfall of a start-up's record. `grown` is the number of seconds since the record arrived, or 0 if the record no
-// longer changes. The function `open` reports whether the waterfall shows the image layers of a row.
+// `grown` is the number of seconds since the record arrived, or 0 if the record no longer changes. `open` reports whether the waterfall
+// shows the image layers of a row.
 export function chartOf(record, grown, open) {
   const createdAt = Date.parse(record.created_at);
   const since = (instant) => (instant ? (Date.parse(instant) - createdAt) / 1000 : NaN);
@@ -37,8 +37,6 @@ function pullOf(record, p) {
   return record.pulls.findIndex((q) => q.container === p.container && q.attempt === (p.attempt ?? 0) && q.kind !== 'ephemeral');
 }
 
-// The function `pull` copies the record of an image pull. In the copy, the instants of the download, the unpacking and the layers are in
-// seconds.
 function pull(p, since) {
   const span = (s) => s && { ...s, from: since(s.start_at), to: since(s.end_at) };
   return { ...p, download: span(p.download), unpack: span(p.unpack), layers: (p.layers ?? []).map((l) => ({

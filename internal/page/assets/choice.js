@@ -3,7 +3,7 @@
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders has a compare function for each column. Instants and durations are in descending order. Texts are in ascending order.
+// Instants and durations are in descending order, texts in ascending order.
 const orders = {
   __proto__: null,
   started: (a, b) => b.createdAt - a.createdAt,
@@ -28,12 +28,12 @@ export function choiceOf(query) {
     registry: query.get('registry') ?? '',
     image: query.get('image') ?? '',
     range: rangeOf(query),
-    revision: query.get('revision') ?? '', // two revisions of one workload, which the page compares
-    a: query.get('a') ?? '', // ID of the first start-up of a comparison
-    b: query.get('b') ?? '', // ID of the second start-up of a comparison
+    revision: query.get('revision') ?? '', // two revisions of one workload to compare
+    a: query.get('a') ?? '', // IDs of the two start-ups of a comparison
+    b: query.get('b') ?? '',
     column: known ? column : usualOrder,
     backwards: known && asked.startsWith('-'),
-    sort: asked, // order from the address; it is not checked, because it can be a column of another view
+    sort: asked, // not checked, because it can be a column of another view
   };
 }
 
@@ -54,9 +54,8 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns two sorted lists: start-ups in progress, and completed start-ups. By default, start-ups in progress are sorted by age,
-// because this order does not change over time. `counts` has the number of start-ups in each state; the key `''` means all states.
-// These numbers ignore the filter for the state, but not the other filters.
+// choose returns start-ups in progress, completed start-ups, and the number of start-ups in each state (`''`: all states). Only the counts
+// ignore the filter for the state. By default, start-ups in progress are sorted by age, because this order does not change over time.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];
@@ -80,14 +79,13 @@ const units = { m: 60000, h: 3600000, d: 86400000 };
 
 export const lengths = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day']];
 
-// rangeOf reads the time range from the query of the page's address. `from` and `to` are NaN if they are missing or invalid, or if the
-// query has a valid `last`.
+// `from` and `to` are NaN if they are missing or invalid, or if the query has a valid `last`.
 function rangeOf(query) {
   const last = /^[1-9]\d{0,4}[mhd]$/.test(query.get('last') ?? '') ? query.get('last') : '';
   return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };
 }
 
-// ignoredIn returns a parameter that rangeOf ignores, as `name=value`. If there is none, the result is `''`.
+// ignoredIn returns a parameter that rangeOf ignores, as `name=value`, or `''`.
 export function ignoredIn(query) {
   const range = rangeSettings(rangeOf(query));
   const name = Object.keys(range).find((n) => query.get(n) && !range[n]);

@@ -4,10 +4,9 @@ import { number } from './dom.js';
 import { exact, exactError } from './text.js';
 import { possible } from './words.js';
 
-// compareCharts compares the waterfalls of two start-ups phase by phase. Each row of the result has two sides, one for each start-up. A
-// side has the bars of its phases, their total length and their error bound. A side is null if its start-up did not have the phase.
-// `difference` is the length of the second side minus the length of the first side. If a row of one start-up stands for
-// several phases, compareCharts adds up the same phases of the other start-up.
+// compareCharts returns rows with two sides, one for each start-up. A side is null if its start-up did not have the phase. `difference` is
+// the second length minus the first length. If a row of one start-up stands for several phases, compareCharts adds up the same phases of
+// the other start-up.
 export function compareCharts(a, b) {
   const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
   const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));
@@ -31,9 +30,8 @@ export function compareCharts(a, b) {
 
 function namesOf(r) { return [...new Set(possible(r.phase, r.merged))]; }
 
-// placesOf returns a text for each row: its container and its attempt. If the start-ups have no container name in common, the text has
-// the container's number instead of its name. placesOf numbers containers in the order of their first rows. The comparison pairs the
-// containers that have the same number.
+// placesOf returns the container and the attempt of each row. If the start-ups have no container name in common, the container's number
+// replaces its name, so that the comparison pairs containers with the same number.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {
@@ -79,7 +77,7 @@ class Sets {
 
 export function largest(rows) { return rows.reduce((a, b) => (!a || Math.abs(b.difference) > Math.abs(a.difference) ? b : a), undefined); }
 
-// The function `difference` returns a table cell. If a difference does not exceed its error bound, the text is gray.
+// A difference that does not exceed its error bound is gray.
 export function difference(seconds, accuracy) {
   return number(signed(seconds, exact), { note: exactError(accuracy), style: 'number' + (Math.abs(seconds) <= accuracy ? ' unclear' : seconds > 0 ? ' more' : ' less') });
 }

@@ -1,6 +1,6 @@
 // Functions for HTML elements and tables. The functions add text only as text nodes, never as markup.
 
-// element creates an element with children. `properties` is a class name, or an object with properties of the element.
+// `properties` is a class name, or an object with properties of the element.
 export function element(tag, properties, ...children) {
   const made = document.createElement(tag);
   if (properties) Object.assign(made, typeof properties === 'string' ? { className: properties } : properties);
@@ -20,7 +20,7 @@ export function mark(node, attribute, value) {
   if (node.getAttribute(attribute) !== value) node.setAttribute(attribute, value);
 }
 
-// place sets the left edge and the right edge of an element. `from` and `to` are shares of the available width, from 0 to 1.
+// `from` and `to` are shares of the available width, from 0 to 1.
 export function place(node, from, to) {
   const left = Math.min(Math.max(from, 0), 1);
   const right = Math.min(Math.max(to, left), 1);
@@ -32,8 +32,7 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame returns a function. A call of this function schedules `work` for the browser's next frame. More calls before that frame have
-// no effect.
+// perFrame returns a function that schedules `work` for the next frame. More calls before that frame have no effect.
 export function perFrame(work) {
   let asked = false;
   return () => {
@@ -46,8 +45,7 @@ export function perFrame(work) {
   };
 }
 
-// sync gives the element `host` one child for each item, in order. sync reuses the element of an item, so that this element
-// does not lose the focus.
+// sync gives `host` one child for each item, in order. It reuses elements, so that they do not lose the focus.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {
@@ -80,8 +78,8 @@ export function table(heads, body) {
   return element('div', 'scrolls', element('table', '', element('thead', '', row), body));
 }
 
-// rows fills the body of a table. Each row is a list of cells. A cell is a text, or an object with `text` and optionally `link`, `note`,
-// `style` and `bars`. A bar has `style`, `from` and `to`. `from` and `to` are shares of the available width.
+// Each item is a list of cells. A cell is a text, or an object with `text` and optionally `link`, `note`, `style` and `bars`. A bar has
+// `style`, `from` and `to`.
 export function rows(body, items) {
   sync(body, items, (cells, i) => textOf(cells[0]) + ' ' + i + cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
     (cells) => element('tr', '', ...cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, cells) => {

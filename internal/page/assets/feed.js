@@ -1,22 +1,21 @@
-// The page's connection to the agent's stream of changes. After each event `reset`, the page requests the list of start-ups, as the API
-// requires.
+// The agent's stream of changes. After each event `reset`, the page requests the list of start-ups, as the API requires.
 
 import { podPath } from './address.js';
 import { ask, Refusal } from './ask.js';
 import { starts } from './startup.js';
 
-const PAGE = 250; // maximum number of start-ups in a response, because a larger response would block the page
-const SILENCE = 5000; // maximum milliseconds that the page waits for the first `reset`; then it requests the list, because a proxy can delay `reset`
+const PAGE = 250; // start-ups in a response; a larger response would block the page
+const SILENCE = 5000; // milliseconds until the page requests the first list without a `reset`, because a proxy can delay `reset`
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
 const HIDDEN = 20000; // milliseconds until a hidden page closes the stream, because a browser opens at most six connections to one server
 
 export class Feed {
   #known;
-  #onState; // function with two parameters: the state ('connecting', 'live', 'waiting' or 'away') and the reason
+  #onState; // called with the state ('connecting', 'live', 'waiting' or 'away') and the reason
   #source = null;
   #lastID = '';
-  #listing = null; // AbortController of the current request for the list
+  #listing = null; // AbortController
   #wait = LEAST_WAIT;
   #timers = new Map();
 
@@ -55,7 +54,7 @@ export class Feed {
     on('gone', (pod) => {
       const s = this.#known.startUps.get(pod.uid);
       this.#known.gone(pod.uid);
-      // The agent can send `gone` instead of another event, such as the end of the start-up. Therefore, the page requests the record.
+      // `gone` can replace another event, such as the end of the start-up. Therefore, the page requests the record.
       if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record), () => this.#known.gone(pod.uid, true));
     });
     on('pulls', ({ items }) => this.#known.pulling(items));
@@ -106,7 +105,7 @@ export class Feed {
         if (!page) break;
       }
       this.#known.completeList();
-      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // clears the message about an earlier failure
+      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // clears an earlier error
     } catch (error) {
       if (listing.signal.aborted) return;
       this.#onState('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');

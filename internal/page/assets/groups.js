@@ -14,7 +14,7 @@ export function workloadsOf(all, now) {
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
     g.p50 = percentile(g.members.filter(isMeasured).map((s) => s.total), 50);
-    g.longest = most(g.members.filter((s) => !(s.error >= age(s, now))), (s) => age(s, now)); // only start-ups whose error bound is below their length
+    g.longest = most(g.members.filter((s) => !(s.error >= age(s, now))), (s) => age(s, now));
     g.grows = g.longest !== null && starts(g.longest);
     g.slowest = g.longest ? age(g.longest, now) : NaN;
     g.subject = g.of + '/' + (g.longest?.owner === '' ? g.longest.shownName : g.name);
@@ -46,18 +46,16 @@ export function imagesOf(all, registry = '', image = '') {
   return [...groups.values()];
 }
 
-// The function `sorted` sorts groups by a property. Names are in ascending order. Numbers are in descending order; unknown numbers are
-// last.
+// Names are in ascending order. Numbers are in descending order; unknown numbers are last.
 export function sorted(groups, property) {
   const value = (g) => (Number.isFinite(g[property]) ? g[property] : -1);
   return groups.sort((a, b) => (property === 'name' ? 0 : value(b) - value(a)) || compare(a.name, b.name) || compare(a.key, b.key));
 }
 
-// The function `percentile` uses the nearest-rank method. For an empty list, it returns `undefined`.
+// The nearest-rank method. The percentile of an empty list is `undefined`.
 export function percentile(numbers, percent) { return [...numbers].sort((a, b) => a - b)[Math.ceil(numbers.length * percent / 100) - 1]; }
 
-// isMeasured reports whether a start-up counts for the P50. The start-up must be ready or succeeded, and its error bound must be below its
-// length. The agent has the same rule.
+// isMeasured reports whether a start-up counts for the P50. The agent has the same rule.
 function isMeasured(s) { return (s.state === 'ready' || s.state === 'succeeded') && !(s.error >= s.total); }
 
 function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }

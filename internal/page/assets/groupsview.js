@@ -16,7 +16,7 @@ import { Workload } from './workload.js';
 const MOST = 300; // rows
 
 const slowest = (g) => number(brief(g.slowest), { link: g.longest ? ofPod(g.longest.namespace, g.longest.name, g.longest.uid) : '' });
-// Each column is a list of three values: the heading, the property for sorting, and a function. The function returns the cell of a group.
+// Each column has a heading, a property for sorting, and a function that returns the cell of a group.
 const workloads = {
   group: (all, c, now) => workloadsOf(all, now),
   startUps: (c) => c,
@@ -74,7 +74,7 @@ export class GroupsView extends View {
 
   hide() { this.#workload.show('', ''); }
 
-  // main.js calls tick at most once a second. tick draws the view only if start-ups changed, because each drawing reads all start-ups.
+  // tick draws only after a change, because each drawing reads all start-ups.
   tick() { if (this.#stale) this.redraw(); }
 
   draw() {

@@ -2,7 +2,7 @@
 
 import { startUpOf } from './startup.js';
 
-// MOST_GONE limits the number of deleted pods, and thus the page's memory. The agent has the same limit.
+// The maximum number of deleted pods limits the page's memory. The agent has the same limit.
 const MOST_GONE = 1000;
 
 export class Known {
@@ -10,16 +10,15 @@ export class Known {
   pulls = { items: [], seenAt: 0 };
   listed = false; // true after the first complete list
   #listeners = new Set();
-  #fresh = null; // UIDs that arrived from the stream or in the list, since the request for the list
+  #fresh = null; // UIDs that arrived since the request for the list
 
   all() { return [...this.startUps.values()]; }
 
-  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID of the pod. It also
-  // has the record, except if the pod is gone. After the last page of a list, the change has `whole: true`.
+  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the pod's UID, and the record
+  // if the pod is not gone. After the last page of a list, the change has `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
 
-  // expectList prepares for a new list. From now on, Known remembers the UID of each pod that the stream reports. The list can be older
-  // than these reports, so the list does not replace them.
+  // From now on, Known remembers the UID of each pod that the stream reports. The list can be older, so it does not replace their records.
   expectList() { this.#fresh = new Set(); }
 
   addPage(records, now = performance.now()) {

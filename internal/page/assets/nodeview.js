@@ -1,4 +1,4 @@
-// The view of the node. It summarizes the pods' start-ups by state, by cause and by registry. It also shows the start-up of the node itself.
+// The view of the node: the pods' start-ups by state, by cause and by registry, and the start-up of the node itself.
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
@@ -63,8 +63,7 @@ class NodeStartUp {
   root = element('div', { className: 'panel', hidden: true }, element('h2', '', 'Start-up of the node'), this.#verdict, this.#bar.root,
     table(['Phase', 'Of', 'Time', 'Accuracy', 'Cause'], this.#phases), this.#notes);
 
-  // If the agent runs with --node-startup, `want` requests the record. While more evidence can arrive, `want` repeats the request every few
-  // seconds.
+  // If the agent runs with --node-startup, `want` requests the record, and repeats the request while more evidence can arrive.
   want(evidence) {
     const followed = evidence?.parts.some((p) => p.part === 'node_startup' && p.up);
     if (!followed) this.root.hidden = true;
@@ -86,7 +85,7 @@ class NodeStartUp {
     this.#next = next;
   }
 
-  // After a 404, the page stops its requests, because the agent has no record until it restarts.
+  // After a 404, the agent has no record until it restarts.
   #fares(error) {
     if (error) this.#stop(error.status === 404 ? Infinity : performance.now() + this.#wait);
     this.#wait = error ? Math.min(2 * this.#wait, MOST) : LEAST;

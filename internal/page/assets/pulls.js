@@ -23,7 +23,7 @@ export function waitsOf(p) {
     p.pulls_ahead > 1 ? 'behind ' + p.pulls_ahead + ' pulls' : '', p.pulls_beside > 0 ? 'alongside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
 }
 
-// downloadText describes the download of a pull in progress. `since` is the number of seconds since the page received `p`.
+// `since` is the number of seconds since the page received `p`.
 export function downloadText(p, since) {
   if (p.state !== 'pulling') return '';
   const left = p.remaining_seconds - since;
@@ -33,7 +33,7 @@ export function downloadText(p, since) {
 
 export const pullHeads = ['Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed'];
 
-// pullCells returns the cells of a pull, in the order of pullHeads.
+// The cells are in the order of pullHeads.
 export function pullCells(p) {
   const image = imageOf(p);
   const registry = registryOf(p);
@@ -41,8 +41,8 @@ export function pullCells(p) {
     ...[exact(p.queue_seconds), exact(p.pull_seconds), exactError(p.error_seconds), bytes(p.size_bytes), rate(p.download?.bytes_per_second, 1)].map((text) => number(text))];
 }
 
-// burstOf returns the pulls of the latest burst, oldest first. Each pull has the instants `from`, `to` and `startedAt` in milliseconds.
-// `startedAt` is the time of the request to the runtime, or NaN if no source reports this time.
+// burstOf returns the pulls of the latest burst, oldest first. `from`, `to` and `startedAt` are in milliseconds. `startedAt` is the time of
+// the request to the runtime, or NaN if no source reports this time.
 export function burstOf(pulls) {
   const all = pulls.filter((p) => Number.isFinite(p.from) && Number.isFinite(p.to)).sort((a, b) => b.to - a.to).slice(0, MOST);
   const burst = [];
@@ -55,7 +55,7 @@ export function burstOf(pulls) {
   return burst.sort((a, b) => a.from - b.from || a.to - b.to);
 }
 
-// lanesOf divides pulls into lanes. The pulls in one lane run one after another. The number of lanes is as small as possible.
+// lanesOf divides pulls into as few lanes as possible. The pulls in one lane run one after another.
 export function lanesOf(burst) {
   const lanes = [];
   const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);

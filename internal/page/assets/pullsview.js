@@ -13,7 +13,7 @@ import { View } from './view.js';
 
 const MOST_LANES = 8;
 const LIVE = 'queued or pulling'; // text for a pull if no source reports its state
-const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the CSS class for each state of a pull
+const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' };
 
 export class PullsView extends View {
   #clock;
@@ -146,10 +146,10 @@ function overPull(p) {
     from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: '' };
 }
 
-// The function `unclear` reports whether a pull waited in the queue for an unknown time, which can be zero.
+// `unclear` reports whether a pull waited in the queue for an unknown time, which can be zero.
 function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
 
-// livePull returns the data for drawing a pull in progress. If a pod requested the pull, no source reports when the pull left the queue.
+// A pull in progress. If a pod requested the pull, no source reports when the pull left the queue.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',

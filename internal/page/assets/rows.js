@@ -1,8 +1,8 @@
-// A list for very many items. The list shows only the elements of items in or near the window.
+// A list for very many items. It shows only items in or near the window.
 
 import { element, lay, perFrame } from './dom.js';
 
-const BEYOND = 400; // the list also draws items up to this number of pixels outside the window
+const BEYOND = 400; // pixels outside the window in which the list also draws items
 
 export class Rows {
   #host;
@@ -15,8 +15,7 @@ export class Rows {
   #heights;
   #bound = perFrame(() => this.#draw());
 
-  // `host` is a positioned element, as CSS defines it. `kinds` maps each kind of item to a CSS property, which sets the height of these
-  // items.
+  // `host` is a positioned element, as CSS defines it. `kinds` maps each kind of item to a CSS property with the height.
   constructor(host, kinds, make, fill) {
     this.#host = host;
     this.#heights = kinds;
@@ -37,7 +36,7 @@ export class Rows {
     if (i < 0) return null;
     const top = this.#host.getBoundingClientRect().top + this.#tops[i];
     const bottom = top + this.#tops[i + 1] - this.#tops[i];
-    const margin = 90; // space for the page's header, which stays at the top of the window
+    const margin = 90; // for the page's header, which stays at the top
     if (top < margin) window.scrollBy(0, top - margin);
     else if (bottom > window.innerHeight - 40) window.scrollBy(0, bottom - window.innerHeight + 40);
     this.#draw();
@@ -62,7 +61,7 @@ export class Rows {
     let to = from;
     for (; to < this.items.length && this.#tops[to] < bottom; to++) seen.add(this.items[to].key);
     for (const [key, node] of this.#shown) {
-      // The element with the focus stays, so that the reader does not lose the focus.
+      // The reader must not lose the focus.
       if (seen.has(key) || node.contains(document.activeElement)) continue;
       this.#shown.delete(key);
       node.hidden = true;

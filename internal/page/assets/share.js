@@ -16,15 +16,13 @@ export function explainWorkload(workload, node, revisions = '') {
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
 
-// linkOf returns the view's URL. A loopback URL works only on this computer. For a loopback URL, linkOf returns a command and the
-// URL's fragment instead.
+// A loopback URL works only on this computer. For a loopback URL, linkOf returns a command and the URL's fragment instead.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
   return (ofNode('page ', node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
-// filtersOf returns the view's filters. The copied command contains no filter except `owner`. Therefore, the page
-// lists the filters that the command omits.
+// The command contains no filter except `owner`. Therefore, the page lists the other filters.
 export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
   const command = copyButton('Copy command', commandOf);
   const link = copyButton('Copy link', () => linkOf(location, nodeOf()));

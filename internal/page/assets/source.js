@@ -1,4 +1,4 @@
-// The record of one start-up. Changes from the stream update the record.
+// The record of one start-up, updated by the stream.
 
 import { idOf, podPath } from './address.js';
 import { ask, Refusal } from './ask.js';
@@ -29,7 +29,7 @@ export class Source {
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
     else {
       if (change.record) this.#receive({ what_if: this.record.what_if, what_if_unknown: this.record.what_if_unknown, ...change.record });
-      // For a completed start-up, the stream sends no predictions and no deletion time of the pod. Therefore, the page requests the record.
+      // For a completed start-up, the stream sends no predictions and no deletion time of the pod.
       if (!change.record || change.record.state !== 'starting') this.#load();
     }
   }

@@ -33,10 +33,9 @@ function imageFor(p) {
   return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// The function `pulled` reports whether an entry in the record's `pulls` counts as a pull. The agent's API has the same rule.
+// `pulled` reports whether an entry counts as a pull. The agent's API has the same rule.
 export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
-// The function `refusal` returns the registry of the last failed pull and the reason for the failure.
 function refusal(record) {
   const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
   return last?.failure ? visible(last.registry) + ' or its mirror: ' + spaced(last.failure) : '';
@@ -66,7 +65,7 @@ export function byCause(stretches) {
   return [...sums].map(([cause, seconds]) => ({ cause, seconds })).sort((a, b) => b.seconds - a.seconds);
 }
 
-// countBy returns each key with its count, the most frequent key first.
+// The most frequent key is first.
 export function countBy(keys) {
   const counts = new Map();
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);

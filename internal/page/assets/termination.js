@@ -1,5 +1,4 @@
-// The section about the termination of a pod: a sentence, the phases, and the end of each container. The page shows the section only if the
-// agent follows the termination.
+// The section about the termination of a pod. The page shows the section only if the agent follows the termination.
 
 import { element, rows, table, write } from './dom.js';
 import { exact, exactError, message, visible } from './text.js';
@@ -16,7 +15,6 @@ export class Termination {
       table(['Container', 'Ended', 'Exit code', 'Grace used', 'Accuracy'], this.#containers));
   }
 
-  // If the record has no termination, `draw` hides the section.
   draw(termination) {
     this.root.hidden = !termination;
     if (!termination) return;

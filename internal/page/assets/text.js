@@ -11,7 +11,6 @@ const piled = /(\p{M}{4})\p{M}+/gu;
 
 function show(character) { return '⟨' + character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟩'; }
 
-// The function `visible` limits the length of a text and adds the number of removed characters.
 export function visible(text, most = NAMES) {
   text = String(text ?? '');
   const more = text.length - most;
@@ -38,13 +37,13 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// `running` formats a duration that still grows. It omits the digits that change too fast to read.
+// A duration that still grows, without the digits that change too fast to read.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);
 }
 
-// The function `about` formats an estimated duration.
+// An estimated duration.
 export function about(seconds) { return seconds < 59.5 ? Math.max(1, Math.round(seconds)) + ' s' : brief(Math.round(seconds)); }
 
 export function ago(seconds) {

@@ -1,4 +1,4 @@
-// What the views have in common: an element, a sentence at the top, and the buttons to share the view.
+// What the views have in common.
 
 import { element, perFrame } from './dom.js';
 
@@ -12,12 +12,10 @@ export class View {
     this.known = known;
   }
 
-  // compose adds the sentence, the tools and the other elements to the view, in this order.
   compose(tools, ...more) { this.root.append(this.verdict, element('div', 'tools', ...tools, this.share.root), ...more); }
 
   tick() { this.changed(); }
 
-  // redraw calls the method `draw` if the view is on the page.
   redraw() {
     if (!this.root.isConnected) return;
     this.share?.draw();

@@ -1,4 +1,4 @@
-// Texts and styles for the words in records, such as states and causes. If a word is unknown, the page shows the word itself.
+// Texts and styles for the words in records, such as states and causes. The page shows unknown words, too.
 
 import { ask } from './ask.js';
 import { visible } from './text.js';
@@ -26,7 +26,7 @@ const causes = {
   unknown: 'unknown (no evidence)',
 };
 
-// nodeCauses also has the causes that occur only in the start-up of a node.
+// Some causes occur only in the start-up of a node.
 const nodeCauses = { __proto__: causes, machine: 'the machine', taint_owner: "the taint's owner", none: 'none (the node waited for a pod)' };
 
 export function causeNames() { return Object.keys(causes); }
@@ -35,8 +35,8 @@ export function causeName(cause) { return nodeCauses[cause] ?? visible(cause); }
 
 export function causeStyle(cause) { return cause in nodeCauses ? cause : 'unknown'; }
 
-// possible returns the phases to which the time of a row can belong. Some phases, such as `image_pull`, are only names for several other
-// phases. For these phases, the result is `merged`, except if `merged` is empty.
+// possible returns the phases to which the time of a row can belong. Some phases, such as `image_pull`, only stand for the phases in
+// `merged`, if there are any.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }
@@ -49,7 +49,6 @@ export function learnPhases() {
 
 export function phaseMeans(phase) { return meanings.get(phase) ?? ''; }
 
-// The function `spaced` formats a word of a record, such as a phase or a state. It replaces underscores with spaces.
 export function spaced(word) { return visible(word).replaceAll('_', ' '); }
 
 export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' + (attempt + 1) : ''); }

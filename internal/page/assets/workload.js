@@ -27,7 +27,7 @@ export class Workload {
 
   constructor(fares) { this.#fares = fares; }
 
-  // The method `show` requests the summary. Pods without an owner have no summary.
+  // Pods without an owner have no summary.
   show(owner, revisions) {
     const names = owner.split('/');
     const path = names.length === 3 ? 'api/v1/workloads/' + names.map(encodeURIComponent).join('/') + (revisions && '?revision=' + encodeURIComponent(revisions)) : '';
@@ -57,7 +57,7 @@ export class Workload {
     this.#differences.hidden = differences.length === 0;
     list(this.#texts, differences.map(message));
     this.#revisions.closest('.scrolls').hidden = revisions.length === 0;
-    // If a difference can be noise, the page does not show it, because its sign and its size prove nothing.
+    // The sign and the size of a difference that can be noise prove nothing.
     const proven = comparison?.difference.verdict === 'more_than_noise' && comparison;
     rows(this.#revisions, revisions.map((r, i) => {
       const before = revisions[i + 1]?.revision;
