@@ -101,9 +101,9 @@ type ReportKind uint8
 
 // Kinds of reports.
 const (
-	// Changed means that a pod's timeline changed. The method Some returns the new timeline. If only time passes, there
-	// is no Changed report. In a report of this kind, only the UID of the timeline is set. Reports of kind Changed are
-	// frequent, so the receiver must handle them at low cost.
+	// Changed means that a pod's timeline changed. The report contains only the pod's UID, and the method Some returns
+	// the new timeline. The Reconciler sends no such report if a phase only becomes longer because time passes. Reports
+	// of kind Changed are frequent, so the receiver must handle them at low cost.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.
