@@ -180,11 +180,12 @@ func (t *Tab) Press(key string) error {
 	return nil
 }
 
-// Await waits until a JavaScript expression is true.
+// Await waits until a JavaScript expression is true. If the value is a promise, Await waits for the value of the
+// promise.
 func (t *Tab) Await(what, expression string, limit time.Duration) error {
 	const every = 50 * time.Millisecond
 	for began := time.Now(); ; time.Sleep(every) {
-		is, err := Eval[bool](t, "Boolean("+expression+")")
+		is, err := Eval[bool](t, "(async () => Boolean(await ("+expression+")))()")
 		if err != nil {
 			return fmt.Errorf("wait for %s: %w", what, err)
 		}

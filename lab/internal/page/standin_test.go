@@ -149,3 +149,13 @@ func requireNoComplaints(t *testing.T, tab *browser.Tab) {
 }
 
 const soon = 10 * time.Second
+
+// TestAwaitPromise checks that Await waits for the value of a promise.
+func TestAwaitPromise(t *testing.T) {
+	tab := openModules(t)
+	const after = `new Promise((done) => setTimeout(done, 200, `
+	must(t, tab.Await("a true value", after+`true))`, soon))
+	if err := tab.Await("a false value", after+`false))`, 0); err == nil {
+		t.Error("Await accepts a promise of a false value")
+	}
+}
