@@ -85,8 +85,8 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 		case <-r.proof.timer.C:
 			r.recordAccepted()
 			r.proven, w.failures = true, 0
+			r.reportOrAddOwnWatches() // first, because it sets the position that the shared watch reads
 			s.recordProven(w)
-			r.reportOrAddOwnWatches()
 		case <-ticker.C:
 			r.advanceMembers()
 			if r.beganAtValidRevision() {
