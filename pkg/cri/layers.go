@@ -47,7 +47,7 @@ func (a *responder) stampLayers(ctx context.Context, refs []string, images []tim
 		if len(found[i].layers) == 0 {
 			continue
 		}
-		if err := markIncomplete(&images[i], a.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
+		if err := markIncomplete(&images[i], a.stampSnapshots(ctx, &images[i], found[i])); err != nil {
 			return err
 		}
 	}
@@ -98,11 +98,13 @@ func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imag
 
 // stampSnapshots sets the time when each layer was unpacked. The time is the created_at of the layer's snapshot.
 // containerd sets created_at when it commits the snapshot (core/metadata/snapshot.go).
-func (a *responder) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
+func (a *responder) stampSnapshots(ctx context.Context, image *timeline.Image, found imageContents) error {
 	snapshotter, err := a.snapshotterOf(ctx, found.config.digest)
 	if err != nil {
 		return err
 	}
+	image.LazySnapshotter = !slices.Contains(localSnapshotters(), snapshotter)
+	layers := image.Layers
 	for i, layer := range found.layers {
 		var labels map[string]string
 		if layers[i].UnpackedAt, labels, err = a.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {

@@ -159,6 +159,10 @@ func TestLayers(t *testing.T) {
 				if !slices.Equal(got.Layers, want) {
 					t.Errorf("got  %+v\nwant %+v", got.Layers, want)
 				}
+				lazy := len(want) > 0 && test.snapshotter != "" && test.snapshotter != "zfs"
+				if got.LazySnapshotter != lazy {
+					t.Errorf("lazy snapshotter %t, want %t", got.LazySnapshotter, lazy)
+				}
 				if got.ResolvedAt.IsZero() != test.unresolved || !test.unresolved && got.ResolvedAt != second(1) {
 					t.Errorf("resolved at %v", got.ResolvedAt)
 				}

@@ -24,3 +24,9 @@ func isMounted(labels map[string]string, absent bool) bool {
 	has := func(label string) bool { _, ok := labels[label]; return ok }
 	return slices.ContainsFunc(remoteLabels, has) || absent && slices.ContainsFunc(dataLabels, has)
 }
+
+// localSnapshotters returns the names of snapshotters that never use a registry: the snapshotters of containerd itself,
+// and fuse-overlayfs. The agent assumes that every other snapshotter is lazy.
+func localSnapshotters() []string {
+	return []string{"aufs", "blockfile", "btrfs", "devmapper", "erofs", "fuse-overlayfs", "native", "overlayfs", "zfs"}
+}

@@ -104,6 +104,7 @@ func compareImages(a, b *Image) int {
 		compareBools(a.Present, b.Present), a.FirstPulledAt.Compare(b.FirstPulledAt), a.PulledAt.Compare(b.PulledAt),
 		a.ResolvedAt.Compare(b.ResolvedAt),
 		compareBools(a.Layered, b.Layered), compareBools(a.Incomplete, b.Incomplete),
+		compareBools(a.LazySnapshotter, b.LazySnapshotter),
 		slices.CompareFunc(a.Layers, b.Layers, compareLayers), cmp.Compare(a.Digest, b.Digest),
 		cmp.Compare(a.SizeBytes, b.SizeBytes), cmp.Compare(a.Ref, b.Ref))
 }

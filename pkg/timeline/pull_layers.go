@@ -59,10 +59,8 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		return constraints
 	}
 	layers := layersSince(image.withLayers.Layers, began)
-	if len(layers) > 0 && image.withLayers.mountedAfter(lastDownload(layers)) {
-		// After the last download, the runtime mounted another layer from the registry (Layer.Remote). So the runtime
-		// might have used the registry while it unpacked the downloaded layers. The evidence does not show how much
-		// time the registry needed and how much time the unpacking needed.
+	if len(layers) > 0 && image.withLayers.usesRegistryAfter(lastDownload(layers)) {
+		// The evidence does not show how much time the registry needed and how much time the unpacking needed.
 		f.pulls[index].layersUndated = true
 		return constraints
 	}

@@ -20,9 +20,22 @@ func (i *Image) hasMountedLayers() bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote })
 }
 
-// mountedAfter reports whether the runtime mounted a layer from the registry after an instant.
-func (i *Image) mountedAfter(then time.Time) bool {
-	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
+// usesRegistryAfter reports whether the runtime might have used the registry after the given time, although it
+// downloaded no layer. There are two reasons: the runtime mounted a layer from the registry (Layer.Remote), or a lazy
+// snapshotter asked the registry about a layer. The snapshotter asks before the runtime unpacks the layer. So if the
+// runtime unpacked only one layer after the given time, the question for this layer can be older.
+func (i *Image) usesRegistryAfter(then time.Time) bool {
+	unpacked := 0
+	for _, l := range i.Layers {
+		switch {
+		case !l.UnpackedAt.After(then):
+		case l.Remote:
+			return true
+		default:
+			unpacked++
+		}
+	}
+	return i.LazySnapshotter && unpacked > 1
 }
 
 // mayReadImage reports whether a container can read its image during the phase, because the container starts or runs.

@@ -78,6 +78,9 @@ type Image struct {
 	// Incomplete is true if the runtime did not report some layers in time. A later response can contain the missing
 	// layers.
 	Incomplete bool `json:"incomplete,omitzero"`
+	// LazySnapshotter is true if the image's snapshotter can mount layers from the registry (see Layer.Remote). Before
+	// containerd unpacks a layer, such a snapshotter asks the registry whether it can mount the layer.
+	LazySnapshotter bool `json:"lazy_snapshotter,omitzero"`
 }
 
 // Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero

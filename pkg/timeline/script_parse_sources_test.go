@@ -81,7 +81,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 				PulledAt: stamps["pulled"],
 				Digest:   numbers["digest"], SizeBytes: size, ResolvedAt: stamps["resolved"],
 				Layered: slices.Contains(words, "layers"), Layers: layersOf(words),
-				Incomplete: slices.Contains(words, "incomplete"),
+				Incomplete:      slices.Contains(words, "incomplete"),
+				LazySnapshotter: slices.Contains(words, "lazysnapshotter"),
 			})
 		default:
 			o.Containers = append(o.Containers, ContainerRun{
