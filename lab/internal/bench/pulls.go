@@ -29,8 +29,11 @@ type Attempt struct {
 	// StoredAt is the time when containerd had verified and stored all configuration and layers that the registry sent.
 	// This time is from the files in containerd's content store. StoredAt is zero if the registry sent neither
 	// configuration nor layers. StoredAt is also zero if containerd did not store all of this data during the call.
-	StoredAt  time.Time
-	BlobBytes int64 // bytes of configuration and layers that the registry sent
+	StoredAt time.Time
+	// Blobs is the number of containerd's downloads of configuration and layers, and BlobBytes is their size in bytes.
+	// Blobs and BlobBytes exclude the requests of a lazy snapshotter, which has its own HTTP client.
+	Blobs     int
+	BlobBytes int64
 	Bytes     int64 // all bytes that the registry sent
 	// Hit is true if a fault of the registry interrupted a response or refused a request. If the registry refuses a
 	// request because of missing or wrong credentials, this refusal is not a fault.
@@ -175,8 +178,11 @@ func (a *Attempt) addRequests(accesses []registry.Access) {
 			a.ResolvedAt = access.LastByteAt
 		}
 		a.Bytes += access.Bytes
-		if access.Kind == registry.KindBlob {
+		if access.Kind == registry.KindBlob && strings.HasPrefix(access.Client, "containerd/") {
+			a.Blobs++
 			a.BlobBytes += access.Bytes
+		}
+		if access.Kind == registry.KindBlob {
 			a.Direct = a.Direct || access.Host != layout.Address(layout.NodeMirrorPort)
 		}
 		a.Hit = a.Hit || access.Failure != "" || access.Status >= 400 && !access.Anonymous

@@ -38,11 +38,12 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 	a := Attempt{Call: PullCall{Span: Span{at(10), at(20)}}}
 	a.addRequests([]registry.Access{
 		{StartAt: at(5), LastByteAt: at(6), Bytes: 1000},
-		{StartAt: at(12), LastByteAt: at(18), Bytes: 100, Kind: registry.KindBlob},
+		{StartAt: at(12), LastByteAt: at(18), Bytes: 100, Kind: registry.KindBlob, Client: "containerd/v2.4.2"},
+		{StartAt: at(13), LastByteAt: at(13), Bytes: 7, Kind: registry.KindBlob, Client: "Go-http-client/1.1"},
 		{StartAt: at(11), LastByteAt: at(11), Bytes: 10, Kind: registry.KindManifest, Status: 401, Anonymous: true},
 		{StartAt: at(21), LastByteAt: at(22), Bytes: 1000, Status: 500},
 	})
-	if a.RegistryTime != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit ||
+	if a.RegistryTime != (Span{at(11), at(18)}) || a.Bytes != 117 || a.BlobBytes != 100 || a.Blobs != 1 || a.Hit ||
 		a.Unpacked() != 2*time.Second || !a.Direct {
 		t.Errorf("got %+v", a)
 	}

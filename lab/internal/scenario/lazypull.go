@@ -156,8 +156,8 @@ func (c *lazyCase) judge(v *Verdict) {
 	v.requireDownload(c.timeline, mainName)
 	pull, _ := c.timeline.PullOf(mainName)
 	truth := c.attempt.Call.Length()
-	v.Note("%s: the pull took %s s, and the registry sent %d bytes of layers during the pull", c.pod, seconds(truth),
-		c.attempt.BlobBytes)
+	v.Note("%s: the pull took %s s, and containerd downloaded %d bytes of configuration and layers", c.pod,
+		seconds(truth), c.attempt.BlobBytes)
 	measured, err := agent.Nanoseconds(pull.PullSeconds)
 	v.Compare(c.pod+" pull", truth.Round(100*time.Millisecond), truth, measured, err == nil, exact)
 	c.judgeReport(pull, v)
@@ -166,7 +166,7 @@ func (c *lazyCase) judge(v *Verdict) {
 // judgeReport checks the agent's report about the pull. It does not check the reported duration of the pull.
 func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if most := int64(c.ordinary) + lazySize/4; c.attempt.BlobBytes > most && !c.below {
-		v.Problem("%s: the registry sent %d bytes during the pull, want at most %d: the pull was not lazy, and the "+
+		v.Problem("%s: containerd downloaded %d bytes, want at most %d: the pull was not lazy, and the "+
 			"scenario is not conclusive", c.pod, c.attempt.BlobBytes, most)
 	}
 	if pull.Lazy != c.mounted {

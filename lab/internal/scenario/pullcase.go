@@ -29,6 +29,9 @@ type pullCase struct {
 	// cutOff is true if the fault interrupts a download. The registry's log must then contain this interruption. The
 	// next attempt reuses the content that arrived before the interruption.
 	cutOff bool
+	// storedBefore is true if the runtime stores the image's name although the first attempt fails. Then the agent
+	// cannot know which attempt stored the layers.
+	storedBefore bool
 	// mayShare is true if several pulls need the same layers. Any of these pulls can download the shared layers.
 	mayShare bool
 	// slowPlugin is true if a slow credential provider plugin delays the pull of the first image.
@@ -183,13 +186,23 @@ func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 	}}}, err
 }
 
+// blobRequests returns the limit of a fault in requests (see configAndLayer). The snapshotter stargz reads parts of a
+// layer before containerd downloads the layer, so with stargz, the number of requests is not known. Then the fault has
+// no limit.
+func (p *pullRun) blobRequests() int {
+	if p.bench.Node.Stack.Containerd.Stargz {
+		return 0
+	}
+	return configAndLayer
+}
+
 func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "stall")
 	if err != nil {
 		return nil, err
 	}
 	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor},
-		StallAfterBytes: pullLayer / 2, Times: configAndLayer}
+		StallAfterBytes: pullLayer / 2, Times: p.blobRequests()}
 	c := plainCase("stall", image, agent.Downloaded)
 	c.atLeast = stalledFor
 	return []pullCase{c}, p.bench.Break(ctx, "stall", rule)

@@ -29,7 +29,8 @@ func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
 	repair := func(ctx context.Context) error { return p.bench.Repair(ctx, "reset") }
 	c := plainCase("reset", image, agent.Downloaded).failsFirst(1, repair, "registry_error")
 	c.cutOff = true
-	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
+	// the repair ends the fault before the next attempt
+	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: p.blobRequests()}
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
@@ -42,7 +43,9 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 		return pullCase{}, err
 	}
 	repair := func(ctx context.Context) error { _, err := p.pushColdImage(ctx, "platform"); return err }
-	return plainCase("platform", image, agent.Downloaded).failsFirst(1, repair, "no_matching_platform"), nil
+	c := plainCase("platform", image, agent.Downloaded).failsFirst(1, repair, "no_matching_platform")
+	c.storedBefore = true
+	return c, nil
 }
 
 // unknownHost returns a case in which the registry's name cannot be resolved, because a label of the name is too long.

@@ -253,26 +253,6 @@ func (j *pullJudge) compareLength(what string, truth time.Duration, reported jso
 	j.verdict.Compare(what, truth.Round(10*time.Millisecond), truth, measured, err == nil, limit)
 }
 
-// judgeBytes checks the bytes that the agent reports for a successful download. The agent must not count more bytes
-// than the registry sent. An agent with all sources must count all layers. If containerd does not keep the layers, an
-// agent is allowed to omit the bytes, but must not report only some of them. judgeBytes skips interrupted and shared
-// downloads.
-func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // maximum size of the image's configuration, which the agent need not count
-	kept := j.stack.Containerd.KeepsLayers()
-	switch {
-	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
-	case pull.Download == nil && j.sources.isFull() && kept:
-		j.verdict.Problem("%s: the agent does not report the download of the pull", what)
-	case pull.Download == nil:
-	case pull.Download.Bytes > truth.Bytes,
-		(j.sources.isFull() || !kept) && pull.Download.Bytes < truth.BlobBytes-besides:
-		j.verdict.Problem(
-			"%s: the registry sent %d bytes, including %d for layers and configuration; the agent reports %d", what,
-			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
-	}
-}
-
 // judgeNoPull checks the report about an image that was already on the node.
 func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 	for _, reported := range []json.Number{pull.QueueSeconds, pull.PullSeconds} {

@@ -102,6 +102,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 		p := sharingPull{pod: c.pod}
 		for _, a := range attempts {
 			p.blobs, p.sent = p.blobs+a.BlobBytes, p.sent+a.Bytes
+			p.hidden = p.hidden || !j.showsDownload(a)
 		}
 		if pull, there := timeline.PullOf(mainName); there {
 			p.reported = pull.Download
@@ -119,20 +120,22 @@ type sharingPull struct {
 	pod      string
 	sent     int64           // all bytes that the registry sent for this image
 	blobs    int64           // bytes that the registry sent for the image's configuration and layers
+	hidden   bool            // the runtime's stores do not show the download
 	reported *agent.Download // nil if the agent does not report the download
 }
 
 // judgeSharedBytes adds the reported bytes of all pulls, and compares this total with the bytes that the registry
 // sent. No evidence shows which pull downloaded the shared layer, so the agent is allowed to count this layer for any
-// pull that it reports. If the agent lacks a source, or if containerd does not keep the layers, the agent is allowed
-// to omit the bytes of some pulls. If containerd does not keep the layers and the agent omits some pulls, the bytes of
-// each reported pull must be complete. They must include all layer bytes that the registry sent for this pull.
+// pull that it reports. If the agent lacks a source, or if the runtime's stores do not show a download, the agent is
+// allowed to omit the bytes of some pulls. If the stores do not show a download and the agent omits some pulls, the
+// bytes of each reported pull must be complete. They must include all layer bytes that the registry sent for this pull.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string
 	var reported, blobs, sent int64
-	complete, kept := true, j.stack.Containerd.KeepsLayers()
+	complete, kept := true, true
 	for _, p := range pulls {
+		kept = kept && !p.hidden
 		pods, blobs, sent = append(pods, p.pod), blobs+p.blobs, sent+p.sent
 		if p.reported == nil {
 			complete = false

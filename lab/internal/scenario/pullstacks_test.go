@@ -62,6 +62,20 @@ func TestBytesByStack(t *testing.T) {
 		j.judgeBytes(name, c, truth[1], timeline.Pulls[1])
 		expect(t, name, j.verdict.Problems, test.want)
 	}
+	for layers, want := range map[int]string{1: missing, 2: ""} {
+		c, truth, timeline := retriedPod()
+		truth[1].Blobs, timeline.Pulls[1].Download = 1+layers, nil
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, "stargz"), sources: allSources}
+		j.judgeBytes("stargz", c, truth[1], timeline.Pulls[1])
+		expect(t, "stargz", j.verdict.Problems, want)
+	}
+	for name, want := range map[string]string{stack.Current: missing, "k8s-1.30": ""} {
+		c, truth, timeline := retriedPod()
+		c.storedBefore, timeline.Pulls[1].Download = true, nil
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, name), sources: allSources}
+		j.judgeBytes(name, c, truth[1], timeline.Pulls[1])
+		expect(t, name, j.verdict.Problems, want)
+	}
 }
 
 // TestSharedBytesByStack checks the reported bytes of two pulls that share a layer of 512 KiB. The registry sent this
@@ -96,9 +110,10 @@ func TestSharedBytesByStack(t *testing.T) {
 		"discarded, too many":             {"eks", allSources, reports{nil, bytes(662_349)}, "reports 662349"},
 	} {
 		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: test.sources}
+		hidden := !j.showsDownload(bench.Attempt{Blobs: 3})
 		j.judgeSharedBytes([]sharingPull{
-			{pod: "shares-3", sent: first + 703, blobs: first, reported: test.reports[0]},
-			{pod: "shares-4", sent: second + 703, blobs: second, reported: test.reports[1]},
+			{pod: "shares-3", sent: first + 703, blobs: first, hidden: hidden, reported: test.reports[0]},
+			{pod: "shares-4", sent: second + 703, blobs: second, hidden: hidden, reported: test.reports[1]},
 		})
 		expect(t, name, j.verdict.Problems, test.want)
 	}
