@@ -65,6 +65,7 @@ type examResult struct {
 	reported             []blame.Reported
 	truth                []blame.Stretch
 	score                blame.Score
+	trueLengths          []blame.Length
 	lengths              []blame.Violation
 	compared             int // number of phases with a known true duration
 }
@@ -185,7 +186,8 @@ func (e *exam) judgeRow(ctx context.Context, row examRow) (result examResult) {
 	}
 	result.truth = account.Stretches()
 	result.score = blame.Judge(result.reported, result.truth)
-	result.lengths, result.compared = blame.Compare(result.reported, account.Lengths())
+	result.trueLengths = account.Lengths()
+	result.lengths, result.compared = blame.Compare(result.reported, result.trueLengths)
 	if err := e.bench.DeletePod(ctx, x.name); err != nil && ctx.Err() == nil {
 		result.failed = err
 	}

@@ -99,8 +99,19 @@ If two parties are equally responsible, for example because a registry is slow w
 cause counts as right.
 `
 
+// pageWithoutEvents introduces the table of the phases with and without Events.
+const pageWithoutEvents = `
+## Without Events
+
+This table shows what timelines lose without Events. The scenario replays the agent's recording without the observations
+of Event watches, as if the agent had run with ` + "`--events=off`" + `. The result is similar if the agent [does not
+watch a namespace](scale.md#many-nodes-that-pull-in-one-namespace).
+
+`
+
 // writePage writes the result of the exam as the accuracy page.
-func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, lengths, violations int) error {
+func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, w eventlessExam,
+	lengths, violations int) error {
 	var node corev1.Node
 	if err := e.bench.Kube.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
 		return fmt.Errorf("read the versions of the node's software for the page: %w", err)
@@ -134,6 +145,12 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 				r.score.Unattributed.Seconds(), r.score.Wrong.Seconds())
 		}
 	}
+	page.WriteString(pageWithoutEvents)
+	fmt.Fprintf(&page, "Without Events, %.1f s are right, %.1f s unattributed, and %.1f s wrong.\n\n",
+		w.score.Right.Seconds(), w.score.Unattributed.Seconds(), w.score.Wrong.Seconds())
+	page.WriteString("| phase | seconds with Events | without Events | mean error bound with Events, seconds | " +
+		"without Events |\n|---|--:|--:|--:|--:|\n")
+	w.write(&page, "| `%s` | %s | %s | %s | %s |\n")
 	page.WriteString("\n## What was not tested\n\n| situation | why |\n|---|---|\n")
 	for _, each := range notTried {
 		fmt.Fprintf(&page, "| %s | %s |\n", each[0], each[1])

@@ -61,9 +61,17 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 		v.Problem("%.1f %% of all time was not judged, want at most %.0f %%: the exam is not conclusive", 100*unjudged,
 			100*mostUnjudged)
 	}
+	w, err := e.judgeWithoutEvents(ctx, sum, v)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&text, "\nwithout Events: right %s s, unattributed %s s, wrong %s s\n\n", seconds(w.score.Right),
+		seconds(w.score.Unattributed), seconds(w.score.Wrong))
+	fmt.Fprintf(&text, "%-20s %10s %10s %12s %12s\n", "PHASE", "WITH", "WITHOUT", "ERROR WITH", "ERROR WITHOUT")
+	w.write(&text, "%-20s %10s %10s %12s %12s\n")
 	v.Text = text.String()
 	if path := os.Getenv(pageVariable); path != "" {
-		return e.writePage(ctx, path, sum, compared, violations)
+		return e.writePage(ctx, path, sum, w, compared, violations)
 	}
 	return nil
 }
