@@ -26,14 +26,14 @@ FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
 # scenarios run the agent as a process. In this order, the lab replaces the DaemonSet with the process only once.
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
-	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
+	lost-events unpack no-watch costly-namespace prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
 # $(call CHOICE,NUMBER) is a number from 1 to NUMBER. It depends on the number of commits and on the day of
 # the year.
 CHOICE = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
 # Each run of `make test` runs only one of these groups of scenarios, so that `make test` takes less time.
 # `make test-long` runs all groups. A plus sign separates the scenarios of a group.
-ROTATION := alerts stream-truth+prometheus restart+documentation unpack+node-health+probes+annotations \
+ROTATION := alerts stream-truth+prometheus+costly-namespace restart+documentation unpack+node-health+probes+annotations \
 	rollout+otlp+termination+rollout-trace+life-trace+node-impersonation
 ROTATED  := $(subst +, ,$(ROTATION))
 # CHOSEN_GROUP contains the scenarios of the group that this run chooses. SKIPPED contains the scenarios of all other

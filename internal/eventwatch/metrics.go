@@ -11,6 +11,7 @@ type metrics struct {
 	expired          prometheus.Counter
 	unshared         prometheus.Counter
 	unserved         prometheus.Counter
+	costly           prometheus.Counter
 }
 
 // startCounts counts opened watches by their starting point.
@@ -56,7 +57,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
 		Help: "Requests for the current resourceVersion of Events, by result. Event watches begin at this " +
-			"resourceVersion. To get only the resourceVersion, the agent sends a list request that matches no Event.",
+			"resourceVersion. The agent also uses it to count how many objects change while a watch is open. To get " +
+			"only the resourceVersion, the agent sends a list request that matches no Event.",
 	}, []string{"result"})
 	m := metrics{
 		starts: startCounts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
@@ -71,12 +73,21 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 			Name: "podlapse_event_requests_unserved_total",
 			Help: "Pods that needed Events for more than 5 seconds and got none: no Event of the pod arrived, and no " +
 				"Event watch had read all existing Events when the need ended. The timelines of these pods can lack " +
-				"evidence about image pulls. A pod that needs Events several times can count several times.",
+				"evidence about image pulls. A pod that needs Events several times can count several times. Excludes " +
+				"requests that end while the agent has stopped all Event watches on the namespace of the pod " +
+				"(podlapse_event_costly_namespaces_total).",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
 			Help: "Event watches on whole namespaces that the agent replaced with watches on single pods, because " +
 				"the agent needed only a few of the many Events in the namespace.",
+		}),
+		costly: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_event_costly_namespaces_total",
+			Help: "Number of times that the agent stopped all Event watches on a namespace for 10 to 15 minutes, " +
+				"because many Events were created or deleted in the namespace, and the agent used few of them. The " +
+				"API server decodes each change once for each watch. Without Event watches, timelines lack the " +
+				"pull queue.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
@@ -97,15 +108,23 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		},
 	}
 	registerer.MustRegister(m.opened, m.received, m.open, byReason, byStart, bySample, m.expired, m.unshared,
-		m.unserved,
+		m.unserved, m.costly)
+	registerComputed(registerer, s)
+	return m
+}
+
+// registerComputed registers the metrics whose values the source computes for each scrape.
+func registerComputed(registerer prometheus.Registerer, s *Source) {
+	registerer.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
 			Help: "Total time that Event watches were open. A watch that several pods share counts once.",
 		}, func() float64 { return s.openFor().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_event_watch_waiting_pods",
-			Help: "Pods that wait for an Event watch because the maximum number of Event watches is open.",
+			Help: "Pods that wait for an Event watch: too many Event watches are open (in total or on the " +
+				"namespace of the pod), or the agent has stopped all Event watches on this namespace " +
+				"(podlapse_event_costly_namespaces_total).",
 		}, func() float64 { return float64(s.countWaiting()) }),
 	)
-	return m
 }

@@ -16,6 +16,7 @@ func (s *Source) recordOpened(w *watcher) time.Time {
 	defer s.mu.Unlock()
 	w.openedAt = s.config.Now()
 	s.times.open[w] = struct{}{}
+	s.followCost(w.namespace)
 	return w.openedAt
 }
 

@@ -54,6 +54,9 @@ func newRequest(w timeline.EventWatch, order *atomic.Int64) *request {
 		order: order}
 }
 
+// forgetPosition makes the pod's next watch begin without a known revision. The caller must hold the lock of Source.
+func (r *request) forgetPosition() { r.position, r.arrivedAt = nil, time.Time{} }
+
 // If an Event is new or has changed, deliver passes the Event to the function observe. The parameter fromNode is true
 // if the Event's host is this node. If an earlier Event about the pod contained this node as the host, deliver ignores
 // Events with other hosts and returns false. A kubelet writes the name of its node as the host into all its Events

@@ -19,7 +19,8 @@ func (q *watchQueue) remove(w *watcher) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *watcher) bool { return other == w })
 }
 
-// enqueue adds a watch to the queue. If all slots are taken, enqueue stops a shared watch that serves no pod.
+// enqueue adds a watch to the queue. If all slots are taken and the watch could use one, enqueue stops a shared watch
+// that serves no pod.
 func (s *Source) enqueue(w *watcher) {
 	at := len(s.queue.waiting)
 	if !w.served {
@@ -28,7 +29,7 @@ func (s *Source) enqueue(w *watcher) {
 		}
 	}
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, w)
-	if s.queue.taken < s.queue.limit {
+	if s.queue.taken < s.queue.limit || s.mustWait(w) {
 		return
 	}
 	for _, other := range s.shared {

@@ -95,6 +95,15 @@ func (r *revisions) sampleBefore(arrivedAt time.Time) (position, bool) {
 	return best, best.revision != 0
 }
 
+// latest returns the latest sample if its age is at most the parameter oldest.
+func (r *revisions) latest(now time.Time, oldest time.Duration) (position, bool) {
+	n := len(r.samples)
+	if n == 0 || now.Sub(r.samples[n-1].since).Abs() > oldest {
+		return position{}, false
+	}
+	return r.samples[n-1], true
+}
+
 // add adds a sample, and removes the samples that are too old.
 func (r *revisions) add(p position) {
 	for len(r.samples) > 0 && p.since.Sub(r.samples[0].since).Abs() > maxSampleAge {
@@ -118,7 +127,7 @@ func (s *Source) recordRevision(revision uint64) {
 
 // PodStarting requests a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting as
 // soon as the pod watch delivers a new pod. A later sample might be newer than the pod's first Events. PodStarting does
-// not block. While no pods start, the agent requests no samples.
+// not block. While no pods start, PodStarting requests no samples.
 func (s *Source) PodStarting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -259,7 +259,7 @@ func TestSampleInFlight(t *testing.T) {
 		}
 		synctest.Wait()
 		b.put("ns", "abcdef", "New")
-		b.sleep(10 * time.Second)
+		b.sleep(costPeriod - time.Second)
 		b.expect("abcdef", "New", "watched")
 		if got := statsOf(b.events); got.Samples != 1 || got.Starts[1]+got.Starts[2] != 0 || got.Open != 1 {
 			t.Errorf("stats %+v", got)

@@ -60,7 +60,10 @@ type Config struct {
 // wait, each open watch releases its slot after a limited time (leaseTime) and goes to the end of the queue. Until the
 // watch opens again, the agent receives no Events about the watch's pods. EventsLost reports this gap. When the watch
 // opens again, it begins at the revision at which it closed. So the watch also delivers the Events from the gap. If a
-// pod waits for a slot for longer than unservedAfter, Source reports the wait as EventsLost with the field Limited.
+// pod waits for a slot for longer than unservedAfter, Source reports the wait as EventsLost with the field Limited. If
+// the watches on a namespace cost the API server too much, they get no slot for some minutes (see costlyRate). After
+// these minutes, the watches of pods that waited longer than unservedAfter begin without a position (see
+// startWithoutPosition).
 //
 // Usually, a watch begins at an etcd revision from shortly before the pod arrived (see PodStarting). So the API server
 // does not read older Events.
@@ -72,11 +75,15 @@ type Source struct {
 	// rememberLimit is the maximum number of Events that a shared watch remembers. Tests use a lower limit.
 	rememberLimit int
 	jitter        time.Duration // maximum random wait: maxJitter, or less in tests
-	// wideSample and crowdedSample equal the constants of the same names, except in tests.
+	// wideSample, crowdedSample and costlyRate equal the constants of the same names, except in tests.
 	wideSample, crowdedSample int
+	costlyRate                float64
 	metrics                   metrics
 
 	order atomic.Int64 // value of the field Order in the latest EventsWatched or EventsLost
+
+	costsChanged chan struct{} // wakes checkCosts; capacity 1
+	checked      position      // latest revision that checkCosts requested; only checkCosts uses this field
 
 	sizing chan struct{} // contains a token while the agent requests the size of a namespace; capacity 1
 
@@ -87,9 +94,12 @@ type Source struct {
 	wide           namespaceMarks       // namespaces whose pods do not share a watch
 	crowded        namespaceMarks       // namespaces whose pods share a watch only if more than maxAlone are requested
 	large          namespaceMarks       // namespaces with more than maxHistory Events
+	costly         namespaceMarks       // namespaces without Event watches (see costlyRate)
 	queue          watchQueue
 	times          openTimes
 	requestedAt    time.Time // time of the latest call of Watch that added a request
+	// costs describes what open watches cost the API server; the keys are namespaces.
+	costs map[string]*namespaceCost
 	// revisions provides the positions at which watches begin.
 	revisions revisions
 	// If the API server refuses the agent's requests to list Events, listRefused contains the reason. Otherwise,
@@ -107,11 +117,13 @@ func New(config Config) *Source {
 		config:        config,
 		wake:          make(chan struct{}, 1),
 		sizing:        make(chan struct{}, 1),
+		costsChanged:  make(chan struct{}, 1),
 		rememberLimit: maxRemembered,
 		jitter:        maxJitter,
 
 		wideSample:    wideSample,
 		crowdedSample: crowdedSample,
+		costlyRate:    costlyRate,
 
 		requests:       map[string]*request{},
 		shared:         map[string]*watcher{},
@@ -119,6 +131,8 @@ func New(config Config) *Source {
 		wide:           namespaceMarks{},
 		crowded:        namespaceMarks{},
 		large:          namespaceMarks{},
+		costly:         namespaceMarks{},
+		costs:          map[string]*namespaceCost{},
 		queue:          watchQueue{limit: config.Limit},
 		times:          openTimes{open: map[*watcher]struct{}{}},
 
@@ -137,6 +151,7 @@ func (s *Source) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { s.takeSamples(ctx) })
+	running.Go(func() { s.checkCosts(ctx) })
 	s.config.Report(true, "idle")
 	for {
 		for {
@@ -205,7 +220,8 @@ func (s *Source) Unwatch(uid string) {
 	}
 	delete(s.requests, uid)
 	s.keepPosition(uid, p)
-	if !p.served.Load() && s.config.Now().Sub(p.requestedAt) > unservedAfter {
+	now := s.config.Now()
+	if !p.served.Load() && now.Sub(p.requestedAt) > unservedAfter && !s.costly.has(p.watch.Namespace, now) {
 		s.metrics.unserved.Inc()
 	}
 	p.withdrawn.Store(true)
@@ -215,7 +231,7 @@ func (s *Source) Unwatch(uid string) {
 		return
 	}
 	shared.pods = slices.DeleteFunc(shared.pods, func(other *request) bool { return other == p })
-	if len(shared.pods) > 0 || shared.isOpen() && len(s.queue.waiting) == 0 {
+	if len(shared.pods) > 0 || shared.isOpen() && s.successor() == nil {
 		shared.refresh()
 	} else {
 		s.stopShared(shared) // a shared watch without pods must not make other watches wait

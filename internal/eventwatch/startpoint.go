@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podlapse/podlapse/internal/backoff"
@@ -46,6 +47,9 @@ func (b startPoint) listOptions(selector string) metav1.ListOptions {
 	}
 	return options
 }
+
+// errSlowList means that the API server did not respond to a list of one Event in time.
+var errSlowList = errors.New("list events: no response from the API server")
 
 // errNotNeeded means that a shared watch no longer serves any pod.
 var errNotNeeded = errors.New("no pod needs the watch")
@@ -107,8 +111,12 @@ func (s *Source) setPosition(p *request) {
 
 // requestSampleFor requests a sample of the current revision if no earlier sample is usable for the pod.
 // requestSampleFor requests the sample even if the watch still waits for a slot. After the wait for a slot, a new
-// sample could be too late. The caller must hold the lock.
+// sample could be too late. In a costly namespace, the pod's watch cannot open soon, so the pod needs no sample. The
+// caller must hold the lock.
 func (s *Source) requestSampleFor(p *request) {
+	if s.costly.has(p.watch.Namespace, s.config.Now()) {
+		return
+	}
 	if s.setPosition(p); p.position == nil && !p.arrivedAt.IsZero() {
 		s.requestSample(true)
 	}
@@ -181,34 +189,52 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 // succeeds, the namespace counts as large. If the namespace is already known to be large, countEvents returns no
 // position.
 func (s *Source) countEvents(ctx context.Context, namespace string) (at position, large bool, err error) {
-	select {
-	case s.sizing <- struct{}{}:
-		defer func() { <-s.sizing }()
-	case <-ctx.Done():
+	if !s.takeSizing(ctx) {
 		return position{}, false, ctx.Err()
 	}
+	defer s.releaseSizing()
 	if s.isLarge(namespace) {
 		return position{}, true, nil
 	}
+	at, number, err := s.listOneEvent(ctx, namespace)
+	large = number > maxHistory
+	if errors.Is(err, errSlowList) {
+		large = true
+		at, err = s.takeSample(ctx)
+	}
+	if err == nil && large {
+		s.markLarge(namespace)
+	}
+	return at, large, err
+}
+
+// takeSizing waits until no other goroutine lists one Event. If the result is true, the caller must call releaseSizing.
+func (s *Source) takeSizing(ctx context.Context) bool {
+	select {
+	case s.sizing <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Source) releaseSizing() { <-s.sizing }
+
+// listOneEvent returns the number of Events in a namespace, and the revision of the response. If the API server does
+// not respond within sampleInterval, the error is errSlowList. The caller must have called takeSizing.
+func (s *Source) listOneEvent(ctx context.Context, namespace string) (at position, number int64, err error) {
 	limited, cancel := context.WithTimeout(ctx, sampleInterval)
 	defer cancel()
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: namespace, Name: "events"}
 	list, err := events.List(limited, metav1.ListOptions{Limit: 1})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		large = true
-		at, err = s.takeSample(ctx)
+		return position{}, 0, errSlowList
 	case err != nil:
-		err = fmt.Errorf("list events: %w", err)
-	default:
-		var omitted int64
-		at, omitted, err = s.positionOf(list)
-		large = omitted >= maxHistory
+		return position{}, 0, fmt.Errorf("list events: %w", err)
 	}
-	if err == nil && large {
-		s.markLarge(namespace)
-	}
-	return at, large, err
+	at, omitted, err := s.positionOf(list)
+	return at, int64(meta.LenList(list)) + omitted, err
 }
 
 func (s *Source) isLarge(namespace string) bool {
@@ -237,7 +263,7 @@ func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	defer s.mu.Unlock()
 	for _, p := range w.requests() {
 		if p.position != nil && p.position.revision <= from.revision {
-			p.position, p.arrivedAt = nil, time.Time{}
+			p.forgetPosition()
 		}
 	}
 	return true

@@ -22,7 +22,8 @@ func (s *Source) countWaiting() int {
 
 // waitingPods returns the pods that have waited for a slot for at least unservedAfter. waitingPods returns each pod
 // only once per wait. The channel "next" delivers a value as soon as another pod has waited for unservedAfter. If
-// waitingPods has already returned every pod that waits, "next" is nil.
+// waitingPods has already returned every pod that waits, "next" is nil. If the namespace of such a pod is costly,
+// waitingPods also forgets the pod's position.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,13 +35,17 @@ func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 			continue
 		case p.waitsSince.IsZero():
 			p.waitsSince = now
-		case p.waitReported:
-			continue
 		}
-		if left := unservedAfter - now.Sub(p.waitsSince); left <= 0 {
+		left := unservedAfter - now.Sub(p.waitsSince)
+		if left <= 0 && s.costly.has(p.watch.Namespace, now) {
+			p.forgetPosition() // from an old position, the next watch would make the API server decode many Events
+		}
+		switch {
+		case p.waitReported:
+		case left <= 0:
 			p.waitReported = true
 			overdue = append(overdue, p)
-		} else if wait == 0 || left < wait {
+		case wait == 0 || left < wait:
 			wait = left
 		}
 	}
@@ -50,7 +55,7 @@ func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	return overdue, next
 }
 
-// reportWaiting reports that pods wait for an Event watch because the number of open watches is limited.
+// reportWaiting reports that pods wait for an Event watch because of the agent's limits.
 func (s *Source) reportWaiting(ctx context.Context, pods []*request) {
 	for _, p := range pods {
 		p.reportWaiting(timeline.EventsLost{ArrivedAt: s.config.Now(), Limited: true}, func(o timeline.Observation) {

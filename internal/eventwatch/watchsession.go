@@ -276,7 +276,9 @@ func (r *watchSession) passEvent(event watch.Event) {
 		r.sawNodeName, r.sawOtherHost = r.sawNodeName || here, r.sawOtherHost || !here
 		if !m.pod.deliver(key, seen, here, r.observe) {
 			r.source.metrics.refused.host.Inc()
+			continue
 		}
+		r.source.countUsed(r.watcher.namespace)
 	}
 }
 

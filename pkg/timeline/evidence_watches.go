@@ -71,8 +71,8 @@ func (e *Evidence) eventsMissedUntil() instant {
 	return e.watchSince
 }
 
-// watchesLimited reports whether the agent might have missed Events because the number of open Event watches is
-// limited. The API server might have deleted the missed Events before the next watch opened.
+// watchesLimited reports whether the agent might have missed Events because of its limits for Event watches (see
+// EventsLost.Limited). The API server might have deleted the missed Events before the next watch opened.
 func (e *Evidence) watchesLimited() bool {
 	return e.watchLimited.isAfter(e.watchLastOpened) ||
 		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at

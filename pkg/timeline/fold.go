@@ -317,7 +317,7 @@ func (f *fold) missingEvents() (limits []string) {
 		return nil
 	}
 	if f.e.watchesLimited() {
-		limits = append(limits, "Events beyond the limit of open Event watches")
+		limits = append(limits, "Events beyond the agent's limits for Event watches")
 	}
 	if f.e.historyLimited && f.e.eventsMissedUntil() != 0 {
 		limits = append(limits, "earlier Events beyond the number that the agent reads per namespace")

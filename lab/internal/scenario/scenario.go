@@ -81,6 +81,8 @@ func Table() []Scenario {
 			"no bytes that did not arrive", lazyPull, false},
 		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
 			"watch, which is closed later", noWatch, false},
+		{"costly-namespace", "many pods of one namespace start on another node: the agent stops its Event watches " +
+			"there, and timelines say what is missing", costlyNamespace, false},
 		{"prometheus", "a real Prometheus scrapes the agent: quantiles, native histograms, exemplars, ending series, " +
 			"lint", scrape, false},
 		{"otlp", "the collector's receiver gets traces: trees, IDs, times, failures, parents, after restarts and " +

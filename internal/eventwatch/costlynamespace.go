@@ -1,0 +1,265 @@
+package eventwatch
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/podlapse/podlapse/internal/backoff"
+)
+
+// These constants define when a namespace is costly. The API server has no watch cache for Events. For each open Event
+// watch, it decodes every change of an Event in the watch's namespace, even if the watch does not deliver the change.
+// So if pods of one namespace start on many nodes, the cost of the Event watches grows with the square of the number of
+// nodes. While a namespace is costly, the agent opens no Event watches on it.
+const (
+	// A namespace is costly only if at least costlyRate Events are created or deleted in it per second. To decode
+	// costlyRate Events for one watch, the API server and etcd together need about 3 ms of CPU time.
+	costlyRate = 50
+	// A namespace is costly only if more than maxPerUsed Events are created or deleted in it for each Event that the
+	// agent uses.
+	maxPerUsed = 50
+	// costPeriod is the time between two checks of a namespace in which many Events might be created. A namespace is
+	// costly only if it seems costly in costlyPeriods consecutive periods. So a short burst of start-ups on other nodes
+	// does not make a namespace costly.
+	costPeriod    = 10 * time.Second
+	costlyPeriods = 2
+	// While a namespace cannot be costly, the time between two checks doubles, up to maxCostPeriod.
+	maxCostPeriod = time.Minute
+	// A namespace counts as costly for a random time between costlyFor and 1.5 times costlyFor. Without the random
+	// part, the agents of all nodes would open new watches at the same time.
+	costlyFor = 10 * time.Minute
+	// eventTTL is the time after which the API server deletes an Event by default (kube-apiserver: --event-ttl).
+	eventTTL = time.Hour
+	// countPause is the minimum time between two requests for the number of Events of a namespace, and after a failed
+	// request. The client limits the rate of its lists. Without the pause, samples for new pods could have to wait.
+	countPause = time.Second
+)
+
+// namespaceCost describes what the watches on a namespace cost the API server. The lock of Source guards it.
+type namespaceCost struct {
+	due    time.Time     // time of the next check
+	period time.Duration // time from the previous check to the next check
+	began  position      // the period begins here; revision 0 if no revision is known
+	number int64         // Events in the namespace at the position "began"; -1 if not known
+	used   int           // Events about requested pods that watches delivered in the period
+	costly int           // consecutive periods in which the namespace seemed costly
+	open   bool          // a watch on the namespace was open in the period
+}
+
+// followCost makes checkCosts check a namespace in which a watch has just opened. The caller must hold the lock.
+func (s *Source) followCost(namespace string) {
+	if c := s.costs[namespace]; c != nil {
+		c.open = true
+		return
+	}
+	if s.config.Cluster || len(s.costs) >= maxNamespaces {
+		return
+	}
+	now := s.config.Now()
+	began, _ := s.revisions.latest(now, maxBefore)
+	s.costs[namespace] = &namespaceCost{
+		due: now.Add(costPeriod), period: costPeriod, began: began, number: -1, open: true,
+	}
+	select {
+	case s.costsChanged <- struct{}{}:
+	default:
+	}
+}
+
+// countUsed counts an Event that the agent used. countUsed takes the lock.
+func (s *Source) countUsed(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.costs[namespace]; c != nil {
+		c.used++
+	}
+}
+
+// checkCosts checks the namespaces with open watches until ctx is done. Without open watches, checkCosts only waits.
+// All requests come from this goroutine, one after the other, so many namespaces hardly delay the samples for new pods.
+func (s *Source) checkCosts(ctx context.Context) {
+	for {
+		var timer <-chan time.Time
+		namespace, wait := s.nextCheck()
+		if namespace != "" {
+			timer = time.After(wait)
+		}
+		select {
+		case <-timer:
+		case <-s.costsChanged:
+			continue
+		case <-ctx.Done():
+			return
+		}
+		if s.checkCost(ctx, namespace) && !backoff.Sleep(ctx, countPause) {
+			return
+		}
+	}
+}
+
+// nextCheck returns the namespace whose check is due next, and the time until then. If there is none, the name is
+// empty.
+func (s *Source) nextCheck() (namespace string, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var due time.Time
+	for name, c := range s.costs {
+		if due.IsZero() || c.due.Before(due) {
+			namespace, due = name, c.due
+		}
+	}
+	return namespace, due.Sub(s.config.Now())
+}
+
+// checkCost checks a namespace and begins the next period. If no watch on the namespace was open in the period,
+// checkCost forgets the namespace. If a request fails, the period continues. If checkCost listed an Event or if a
+// request failed, it returns true, and the caller must pause before the next check.
+func (s *Source) checkCost(ctx context.Context, namespace string) (pause bool) {
+	began, used, ok := s.beginCheck(namespace)
+	if !ok {
+		return false
+	}
+	latest, err := s.recentPosition(ctx)
+	if err != nil {
+		s.postponeCheck(namespace, err)
+		return true
+	}
+	most := changesBetween(began, latest) // at most this number of Events was created
+	least := s.costlyRate * latest.since.Sub(began.since).Seconds()
+	if began.revision == 0 || most < least || most <= float64(maxPerUsed*used) {
+		s.endPeriod(namespace, latest, -1)
+		return false
+	}
+	if !s.takeSizing(ctx) {
+		return false
+	}
+	at, number, err := s.listOneEvent(ctx, namespace)
+	s.releaseSizing()
+	if err != nil {
+		s.postponeCheck(namespace, err)
+		return true
+	}
+	s.checked = at
+	s.endPeriod(namespace, at, number)
+	return true
+}
+
+// beginCheck returns the position at which the current period of a namespace began, and the number of used Events. If
+// no watch on the namespace was open in the period, beginCheck forgets the namespace and returns false.
+func (s *Source) beginCheck(namespace string) (began position, used int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.costs[namespace]
+	if !c.open {
+		delete(s.costs, namespace)
+		return position{}, 0, false
+	}
+	return c.began, c.used, true
+}
+
+// postponeCheck sets the time of the next check after a request failed. If the API server refuses lists, this time is
+// longer than after other errors.
+func (s *Source) postponeCheck(namespace string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := costPeriod
+	if apierrors.IsForbidden(err) {
+		wait = maxCostPeriod
+	}
+	s.costs[namespace].due = s.config.Now().Add(wait)
+}
+
+// hasOpenWatch reports whether a watch on the namespace is open. The caller must hold the lock.
+func (s *Source) hasOpenWatch(namespace string) bool {
+	for w := range s.times.open {
+		if w.namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// recentPosition returns a revision that is at most sampleInterval old. If the agent knows none, recentPosition takes a
+// sample.
+func (s *Source) recentPosition(ctx context.Context) (position, error) {
+	s.mu.Lock()
+	latest, ok := s.revisions.latest(s.config.Now(), sampleInterval)
+	s.mu.Unlock()
+	if ok {
+		return latest, nil
+	}
+	if s.config.Now().Sub(s.checked.since).Abs() <= sampleInterval {
+		return s.checked, nil
+	}
+	at, err := s.takeSample(ctx)
+	if err != nil {
+		s.metrics.samples.failed.Inc()
+		return position{}, err
+	}
+	s.metrics.samples.taken.Inc()
+	s.checked = at
+	return at, nil
+}
+
+// changesBetween returns the number of revisions between two positions. Each creation of an Event has its own revision.
+// But etcd can delete many expired Events in one revision.
+func changesBetween(began, ended position) float64 {
+	return float64(ended.revision) - float64(began.revision)
+}
+
+// endPeriod decides whether the namespace seemed costly in the period that ends now, and begins the next period. If the
+// number of Events is not known, it is -1. Then the namespace did not seem costly. endPeriod takes the lock.
+func (s *Source) endPeriod(namespace string, ended position, number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.costs[namespace]
+	last := *c
+	*c = namespaceCost{began: ended, number: number, period: costPeriod, open: s.hasOpenWatch(namespace)}
+	length := ended.since.Sub(last.began.since).Seconds()
+	changed := changedEvents(last.number, number, length)
+	switch {
+	case number >= 0 && last.number < 0, last.began.revision == 0:
+		// The number of Events or the revision was not known before, so the next period decides.
+	case number < 0, min(changed, changesBetween(last.began, ended)) < s.costlyRate*length:
+		c.period = min(2*last.period, maxCostPeriod)
+	case changed > float64(maxPerUsed*last.used):
+		if c.costly = last.costly + 1; c.costly >= costlyPeriods {
+			s.markCostly(namespace)
+			return
+		}
+	}
+	c.due = s.config.Now().Add(c.period)
+}
+
+// changedEvents estimates how many Events of a namespace were created or deleted in a period. The parameters are the
+// numbers of Events before and after the period, and the length of the period in seconds. If the API server creates and
+// deletes Events at the same rate, the number of Events is almost constant. So changedEvents assumes that Events live
+// for eventTTL. But if the number did not change at all, changedEvents assumes that no Event was created or deleted.
+func changedEvents(before, after int64, length float64) float64 {
+	if before == after {
+		return 0
+	}
+	return max(math.Abs(float64(after-before)), float64(after)*length/eventTTL.Seconds())
+}
+
+// markCostly marks a namespace as costly and closes its watches. While the namespace is costly, its watches wait, and
+// waitingPods reports their pods. The caller must hold the lock.
+func (s *Source) markCostly(namespace string) {
+	duration := costlyFor + rand.N(costlyFor/2)
+	s.costly.set(namespace, s.config.Now().Add(duration))
+	time.AfterFunc(duration, s.refresh) // makes Run open the waiting watches
+	s.metrics.costly.Inc()
+	delete(s.costs, namespace)
+	if shared := s.shared[namespace]; shared.hasSlot() {
+		shared.cancel()
+	}
+	for _, p := range s.requests {
+		if p.own.hasSlot() && p.own.namespace == namespace {
+			p.own.cancel()
+		}
+	}
+}
