@@ -101,8 +101,8 @@ func (s *Source) checkCosts(ctx context.Context) {
 	}
 }
 
-// nextCheck returns the namespace whose check is due next, and the time until then. If there is none, the name is
-// empty.
+// nextCheck returns the namespace whose check is due next, and the time until then. If checkCosts follows no namespace,
+// the name is empty.
 func (s *Source) nextCheck() (namespace string, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -87,7 +87,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 			Help: "Number of times that the agent stopped all Event watches on a namespace for 10 to 15 minutes, " +
 				"because many Events were created or deleted in the namespace, and the agent used few of them. The " +
 				"API server decodes each change once for each watch. Without Event watches, timelines lack the " +
-				"pull queue.",
+				"pull queue and other phases.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
