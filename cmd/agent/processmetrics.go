@@ -7,9 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// goMemory selects three memory metrics of the Go runtime: heap in use, all allocations since the start, and total
-// memory.
-var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs|memory/classes/total):bytes$`)
+// goMemory selects two memory metrics of the Go runtime: heap in use, and all allocations since the start.
+var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs):bytes$`)
 
 // registerProcessMetrics registers podlapse_build_info and the metrics of the process and of the Go runtime.
 // registerProcessMetrics leaves out about twenty metrics of Go's memory allocator (go_memstats_*).

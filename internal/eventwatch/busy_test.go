@@ -138,3 +138,16 @@ func TestUnservedRequestsAreCounted(t *testing.T) {
 		b.server.Heal()
 	})
 }
+
+// TestRequestsWithGapCanBeUnserved uses a namespace with many Events. The watch delivers no earlier Event of the pod.
+func TestRequestsWithGapCanBeUnserved(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.fill("ns", 2*maxHistory)
+		b.watch("ns", "a")
+		b.sleep(time.Minute)
+		b.unwatch("a")
+		if got := statsOf(b.events).Unserved; got != 1 {
+			t.Errorf("%d requests count as unserved, want 1", got)
+		}
+	})
+}

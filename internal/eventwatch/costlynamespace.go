@@ -34,8 +34,9 @@ const (
 	costlyFor = 10 * time.Minute
 	// eventTTL is the time after which the API server deletes an Event by default (kube-apiserver: --event-ttl).
 	eventTTL = time.Hour
-	// countPause is the minimum time between two requests for the number of Events of a namespace, and after a failed
-	// request. The client limits the rate of its lists. Without the pause, samples for new pods could have to wait.
+	// countPause is how long checkCosts pauses after a request for the number of Events of a namespace, and after a
+	// failed request. The client limits the rate of its lists. Without the pause, new pods might have to wait for their
+	// samples.
 	countPause = time.Second
 )
 
@@ -154,15 +155,15 @@ func (s *Source) beginCheck(namespace string) (began position, used int, ok bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.costs[namespace]
-	if !c.open {
+	if !c.open || c.number < 0 && !s.hasOpenWatch(namespace) {
 		delete(s.costs, namespace)
 		return position{}, 0, false
 	}
 	return c.began, c.used, true
 }
 
-// postponeCheck sets the time of the next check after a request failed. If the API server refuses lists, this time is
-// longer than after other errors.
+// postponeCheck postpones the check of a namespace after a failed request. If the API server refuses lists,
+// postponeCheck postpones the check for a longer time than after other errors.
 func (s *Source) postponeCheck(namespace string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,14 +196,11 @@ func (s *Source) recentPosition(ctx context.Context) (position, error) {
 	if s.config.Now().Sub(s.checked.since).Abs() <= sampleInterval {
 		return s.checked, nil
 	}
-	at, err := s.takeSample(ctx)
-	if err != nil {
-		s.metrics.samples.failed.Inc()
-		return position{}, err
+	at, err := s.takeSample(ctx, sampleNamespace)
+	if err == nil {
+		s.checked = at
 	}
-	s.metrics.samples.taken.Inc()
-	s.checked = at
-	return at, nil
+	return at, err
 }
 
 // changesBetween returns the number of revisions between two positions. Each creation of an Event has its own revision.
@@ -211,8 +209,9 @@ func changesBetween(began, ended position) float64 {
 	return float64(ended.revision) - float64(began.revision)
 }
 
-// endPeriod decides whether the namespace seemed costly in the period that ends now, and begins the next period. If the
-// number of Events is not known, it is -1. Then the namespace did not seem costly. endPeriod takes the lock.
+// endPeriod decides whether the namespace seemed costly in the period that ends now, and begins the next period. The
+// parameter "number" is -1 if the number of Events is not known. In this case, the namespace did not seem costly.
+// endPeriod takes the lock.
 func (s *Source) endPeriod(namespace string, ended position, number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,9 +235,11 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 }
 
 // changedEvents estimates how many Events of a namespace were created or deleted in a period. The parameters are the
-// numbers of Events before and after the period, and the length of the period in seconds. If the API server creates and
-// deletes Events at the same rate, the number of Events is almost constant. So changedEvents assumes that Events live
-// for eventTTL. But if the number did not change at all, changedEvents assumes that no Event was created or deleted.
+// numbers of Events before and after the period, and the length of the period in seconds. The result is the larger of
+// two estimates. The first estimate is the difference between the two numbers. This estimate is too small if the API
+// server deletes old Events while clients create new ones. For the second estimate, changedEvents assumes that all
+// existing Events were created within eventTTL, at a constant rate. If the number did not change at all, the result is
+// zero.
 func changedEvents(before, after int64, length float64) float64 {
 	if before == after {
 		return 0

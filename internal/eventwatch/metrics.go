@@ -96,7 +96,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
 			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a new watch " +
-				"received again, and Events that the agent does not need.",
+				"received again, and Events that the agent does not need. Excludes messages about deleted Events.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Event watches that are open now.",

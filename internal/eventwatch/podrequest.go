@@ -19,7 +19,7 @@ type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
 	withdrawn   atomic.Bool
-	// served is true if a watch has delivered an Event about the pod, or has delivered all existing Events.
+	// served is true if a watch has delivered an Event about the pod, or all existing Events.
 	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. position is nil while the revision at which a watch must begin
@@ -88,7 +88,9 @@ func (r *request) deliver(
 func (r *request) reportWatched(w *watcher, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
-	r.served.Store(true)
+	if !watched.Limited { // otherwise, the watch has not delivered the earlier Events
+		r.served.Store(true)
+	}
 	r.confirming = append(r.confirming, w)
 	if len(r.confirming) == 1 && !r.withdrawn.Load() {
 		watched.UID, watched.Order = r.watch.UID, r.order.Add(1)

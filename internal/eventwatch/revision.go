@@ -169,7 +169,7 @@ func (s *Source) takeSamples(ctx context.Context) {
 			return
 		}
 		s.awaitJitter(ctx)
-		p, err := s.takeSample(ctx)
+		p, err := s.takeSample(ctx, sampleNamespace)
 		if ctx.Err() != nil {
 			return
 		}
@@ -191,15 +191,34 @@ func (s *Source) awaitJitter(ctx context.Context) {
 	}
 }
 
-func (s *Source) takeSample(ctx context.Context) (position, error) {
-	ctx, cancel := context.WithTimeout(ctx, sampleInterval)
+// takeSample requests the current revision with a list in the given namespace, and counts the request.
+func (s *Source) takeSample(ctx context.Context, namespace string) (position, error) {
+	limited, cancel := context.WithTimeout(ctx, sampleInterval)
 	defer cancel()
-	events := kubeclient.Resource{Client: s.config.Client, Namespace: sampleNamespace, Name: "events"}
-	list, err := events.List(ctx, metav1.ListOptions{FieldSelector: sampleSelector, Limit: 1})
-	if err != nil {
-		return position{}, fmt.Errorf("list events: %w", err)
+	events := kubeclient.Resource{Client: s.config.Client, Namespace: namespace, Name: "events"}
+	var p position
+	list, err := events.List(limited, metav1.ListOptions{FieldSelector: sampleSelector, Limit: 1})
+	if err == nil {
+		p, _, err = s.positionOf(list)
 	}
-	p, _, err := s.positionOf(list)
+	switch {
+	case err == nil:
+		s.metrics.samples.taken.Inc()
+	case ctx.Err() == nil:
+		s.metrics.samples.failed.Inc()
+		err = fmt.Errorf("list events: %w", err)
+	}
+	return p, err
+}
+
+// takeSampleFor takes a sample for a watch on the given namespace. If the agent must not list Events in sampleNamespace,
+// takeSampleFor uses the namespace of the watch. If the watch covers all namespaces, takeSampleFor does not do this,
+// because such a list in all namespaces would read all Events.
+func (s *Source) takeSampleFor(ctx context.Context, namespace string) (position, error) {
+	p, err := s.takeSample(ctx, sampleNamespace)
+	if apierrors.IsForbidden(err) && namespace != "" {
+		return s.takeSample(ctx, namespace)
+	}
 	return p, err
 }
 
@@ -232,7 +251,6 @@ func (s *Source) storeSample(p position, err error) {
 	default:
 	}
 	if err != nil {
-		s.metrics.samples.failed.Inc()
 		for _, request := range s.requests {
 			if s.setPosition(request); request.position == nil {
 				request.arrivedAt = time.Time{}
@@ -242,7 +260,6 @@ func (s *Source) storeSample(p position, err error) {
 			s.listRefused = kubeclient.Explain(err, remedy)
 		}
 	} else {
-		s.metrics.samples.taken.Inc()
 		s.listRefused = ""
 		r.add(p)
 	}

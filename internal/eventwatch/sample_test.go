@@ -218,3 +218,41 @@ func TestExistingEventsAreNoSamples(t *testing.T) {
 		}
 	})
 }
+
+// TestSampleRefusedInOtherNamespace allows lists only in the namespace of the pods. In a large namespace, no watch may
+// begin with all existing Events.
+func TestSampleRefusedInOtherNamespace(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb == "watch" || a.Namespace == "ns" })
+		b.fill("ns", 2*maxHistory)
+		for _, uid := range []string{"a", "b"} {
+			b.arrive("ns", uid)()
+			b.sleep(5 * time.Second)
+			b.unwatch(uid)
+		}
+		if got := statsOf(b.events).Starts; got != [3]uint64{0, 0, 2} {
+			t.Errorf("starts %v, want two at the current revision", got)
+		}
+	})
+}
+
+// TestGapBeginsAtRecentSample requests the Events of a pod whose arrival is unknown, in a large namespace. The watch
+// must begin at the sample that the agent already has, so that it delivers as many Events as possible.
+func TestGapBeginsAtRecentSample(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.fill("ns", 2*maxHistory)
+		b.put("ns", "a", "Before")
+		b.arrive("other", "x")()
+		sampledAt := time.Now()
+		b.put("ns", "a", "Between")
+		b.sleep(4 * time.Second)
+		b.watch("ns", "a")
+		b.sleep(time.Minute)
+		if got := b.counts("a"); got["Before"] != 0 || got["Between"] != 1 {
+			t.Errorf("observed %v, want only the Event after the sample", got)
+		}
+		if since := b.sinceOf("a"); since.After(sampledAt) {
+			t.Errorf("watched since %v, want at most the time of the sample, %v", since, sampledAt)
+		}
+	})
+}

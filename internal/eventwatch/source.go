@@ -219,8 +219,10 @@ func (s *Source) Unwatch(uid string) {
 		return
 	}
 	delete(s.requests, uid)
-	s.keepPosition(uid, p)
 	now := s.config.Now()
+	if !s.costly.has(p.watch.Namespace, now) { // a later watch must not begin before this time
+		s.keepPosition(uid, p)
+	}
 	if !p.served.Load() && now.Sub(p.requestedAt) > unservedAfter && !s.costly.has(p.watch.Namespace, now) {
 		s.metrics.unserved.Inc()
 	}

@@ -123,9 +123,10 @@ func (s *Source) requestSampleFor(p *request) {
 }
 
 // startWithoutPosition returns the start point of a watch whose pods have no position. If the namespace has few Events,
-// the watch begins with all existing Events. If the namespace has many Events, the watch begins at the current
-// revision, and the earlier Events are missing.
+// the watch begins with all existing Events. If the namespace has many Events, the earlier Events are missing: the
+// watch begins at the oldest recent sample, or otherwise at the current revision.
 func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
+	recent, known := s.oldestRecentSample()
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
 		return startPoint{}, ctx.Err()
 	}
@@ -138,14 +139,40 @@ func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoi
 	case !large:
 		return startPoint{position: position{revision: from.revision}, history: true}, nil
 	}
+	if known && w.expiries == 0 { // otherwise, the API server might also have dropped this revision
+		from = recent
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range w.requests() {
 		if p.position == nil {
-			p.position = &position{from.revision, laterByWallClock(from.since, p.requestedAt), true}
+			p.position = &position{from.revision, observedSince(from, p), true}
 		}
 	}
 	return startPoint{position: from, gap: true}, nil
+}
+
+// oldestRecentSample returns the oldest sample at which a watch can begin (see maxBefore).
+func (s *Source) oldestRecentSample() (position, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.config.Now()
+	for _, sample := range s.revisions.samples {
+		if now.Sub(sample.since).Abs() <= maxBefore {
+			return sample, true
+		}
+	}
+	return position{}, false
+}
+
+// observedSince returns the time from which on a watch delivers all Events about a pod, if the watch begins at the given
+// position. If the agent learned this position shortly before it requested the pod's Events, this time is the
+// position's time. A larger difference means that the clock was set back.
+func observedSince(from position, p *request) time.Time {
+	if from.since.Before(p.requestedAt) && p.requestedAt.Round(0).Sub(from.since.Round(0)) <= maxBefore {
+		return from.since
+	}
+	return laterByWallClock(from.since, p.requestedAt)
 }
 
 // healthText returns the health status of an open watch.
@@ -153,7 +180,7 @@ func (s *Source) healthText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listRefused != "" {
-		return "watching, but each watch first reads all existing Events: list events: " + s.listRefused
+		return "watching, but new watches cannot begin when their pods arrive: list events: " + s.listRefused
 	}
 	return "watching"
 }
@@ -177,7 +204,7 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 		at, large, err = s.countEvents(ctx, namespace)
 	}
 	if err == nil && at.revision == 0 {
-		at, err = s.takeSample(ctx)
+		at, err = s.takeSampleFor(ctx, namespace)
 	}
 	return at, large, err
 }
@@ -200,7 +227,7 @@ func (s *Source) countEvents(ctx context.Context, namespace string) (at position
 	large = number > maxHistory
 	if errors.Is(err, errSlowList) {
 		large = true
-		at, err = s.takeSample(ctx)
+		at, err = s.takeSampleFor(ctx, namespace)
 	}
 	if err == nil && large {
 		s.markLarge(namespace)

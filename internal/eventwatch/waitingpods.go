@@ -22,8 +22,8 @@ func (s *Source) countWaiting() int {
 
 // waitingPods returns the pods that have waited for a slot for at least unservedAfter. waitingPods returns each pod
 // only once per wait. The channel "next" delivers a value as soon as another pod has waited for unservedAfter. If
-// waitingPods has already returned every pod that waits, "next" is nil. If the namespace of such a pod is costly,
-// waitingPods also forgets the pod's position.
+// waitingPods has already returned every pod that waits, "next" is nil. If a pod has waited for at least unservedAfter
+// and its namespace is costly, waitingPods also deletes the position of this pod.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -121,10 +121,10 @@ func (s *Source) reshare(w *watcher) {
 	s.refresh()
 }
 
-// mustWait reports whether a watch must not open now. There are two reasons. The namespace can be costly: see
-// costlyRate. Or w serves a single pod, and at least maxAlone watches on single pods of the namespace have a slot. In a
-// wide namespace, the waiting watch can then open after another watch of the namespace has ended or has released its
-// slot: see mustYield. The caller must hold the lock.
+// mustWait reports whether a watch must not open now. A watch must wait in two cases. In the first case, the namespace
+// is costly: see costlyRate. In the second case, w serves a single pod, and at least maxAlone watches on single pods of
+// the namespace have a slot. Then w can open after one of these watches has ended or has released its slot: see
+// mustYield. The caller must hold the lock.
 func (s *Source) mustWait(w *watcher) bool {
 	if s.costly.has(w.namespace, s.config.Now()) {
 		return true

@@ -21,6 +21,7 @@ type Attempt struct {
 	User            string // Agent, the impersonated user, or the user in a SubjectAccessReview
 	Verb            string
 	Group, Resource string
+	Namespace       string // namespace of the request; only for reads of pods and Events
 	Path            string // path of the request, if the request is not for a resource
 	Selector        string // field selector of the request
 }

@@ -52,7 +52,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	refused := ""
 	discovered := strings.HasPrefix(r.URL.Path, "/apis/")
 	if verb != "create" && r.URL.Path != "/version" && !discovered {
-		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
+		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Namespace: q.namespace,
+			Selector: values.Get("fieldSelector")})
 	}
 	switch {
 	case hang, verb == "list" && q.namespace != "" && q.namespace == slowList:

@@ -58,9 +58,15 @@ var notTried = [][2]string{
 		"only scripts in pkg/timeline/testdata test these situations",
 	},
 	{
-		"Lost sources: no Events, no runtime, an agent that starts during the start-up",
-		"the `blame` scenario has all sources. The scenarios `lost-events`, `pulls` and `restart` test lost sources, " +
-			"and so do simulations in pkg/timeline",
+		"Other lost sources: no runtime, an agent that starts during the start-up",
+		"the `blame` scenario has the runtime and an agent that runs from the beginning. The scenarios " +
+			"`lost-events`, `pulls` and `restart` test lost sources, and so do simulations in pkg/timeline",
+	},
+	{
+		"An API server that deletes Events earlier than 50 minutes after their last update (`--event-ttl`)",
+		"the agent assumes that such an Event still exists. If the API server has already deleted the Event, an " +
+			"agent that starts late, or that stopped its Event watches for some minutes, does not report that the " +
+			"Event is missing",
 	},
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
