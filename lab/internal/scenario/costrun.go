@@ -19,7 +19,7 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // bytes that one pod watch without an agent received
+	bareWatch *byteCount // bytes that the newest bare pod watch received
 	delivered byteCount  // bytes that all Event watches without an agent received
 	namespace string     // namespace of the synthetic pods
 }
@@ -33,7 +33,7 @@ type costBlock struct {
 
 // runPairs runs pairs of blocks. Each pair has one block on the node with agents, and one block on the node without
 // agents. Then runPairs judges the cost that the agents add, and the agents' requests to the API server. If the load
-// has no agents, runPairs judges only the Event watches that run instead of agents.
+// has no agents, runPairs judges only the cost of the bare Event watches, and whether they receive Events.
 func (c *costRun) runPairs(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -115,7 +115,8 @@ func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock,
 		}
 	}
 	// The API server might still be deleting the objects of the previous block. The agents also keep a shared Event
-	// watch open for some seconds. The pause keeps the cost of the previous block out of the measurement of this block.
+	// watch open for some seconds. Because of the pause, the measurement of this block does not include the cost of the
+	// previous block.
 	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
@@ -155,7 +156,7 @@ func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock,
 	return l, err
 }
 
-// openEventWatches opens Event watches that belong to no agent. The goroutines of the group keep these watches open
+// openEventWatches opens bare Event watches. The goroutines of the group keep these watches open
 // until ctx ends.
 func (c *costRun) openEventWatches(ctx context.Context, group *errgroup.Group) error {
 	for range c.kind.eventWatches {
@@ -202,7 +203,7 @@ func (c *costRun) createPods(ctx context.Context, name, node string) ([]syntheti
 			images := make([]string, costContainers)
 			for j := range images {
 				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", c.namespace, j+1)
-				if c.kind.cold { // no other pod uses the images of this pod
+				if c.kind.cold { // each pod has its own images, so the node must pull all of them
 					images[j] = fmt.Sprintf("images.invalid/%s/%s/image-%d-%d:1", c.namespace, name, i+1, j+1)
 				} else {
 					c.runtime.AddImage(images[j])

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +30,8 @@ const (
 )
 
 // costVariable is the name of an environment variable. The variable selects the loads that the scenario "event-cost"
-// measures. The values are "quick", "floor" and "whole". An empty value means "whole".
+// measures. The values are "quick", "floor" and "whole". An empty value means "whole". To repeat some loads of "whole",
+// the value can also be a list of their numbers, for example "3,12".
 const costVariable = "PODLAPSE_EVENT_COST"
 
 // costKind is a kind of load, with the parameters of its measurement.
@@ -39,12 +42,12 @@ type costKind struct {
 	earlier int // number of Events in the namespace before the load
 	pods    int // number of pods in one block
 	agents  int // number of agents that run at the same time
-	// number of bare pod watches; a bare pod watch is a pod watch without an agent; one of these watches belongs to the
-	// program that StartFloor starts
+	// counterparts is the number of bare pod watches. A bare pod watch is a pod watch without an agent. The program
+	// that StartFloor starts opens one of these watches.
 	counterparts int
-	// number of bare Event watches; a bare Event watch is a watch on the namespace's Events that belongs to no agent.
-	// If eventWatches is not 0, the load has no agents. If counterparts and eventWatches are not 0, they are equal.
-	// Then one pod watch and one Event watch together count as one agent.
+	// eventWatches is the number of bare Event watches. A bare Event watch is a watch on the namespace's Events without
+	// an agent. If eventWatches is not 0, the load has no agents. If counterparts is also not 0, both numbers are
+	// equal, and one pod watch and one Event watch together count as one agent.
 	eventWatches int
 	selector     string // field selector of the bare Event watches
 	pairs        int    // number of pairs of blocks; each pair has one block on each node
@@ -60,7 +63,7 @@ func (k costKind) images() string {
 
 // name returns a description of the load for the verdict.
 func (k costKind) name() string {
-	name := fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
+	name := fmt.Sprintf("load %d: %s images, %d starts/s, %d earlier Events", k.number, k.images(), k.rate, k.earlier)
 	if k.eventWatches > 0 {
 		name += fmt.Sprintf(", instead of agents bare Event watches with the selector %s", k.selector)
 		if k.counterparts > 0 {
@@ -70,8 +73,8 @@ func (k costKind) name() string {
 	return name
 }
 
-// tail returns the time that a block needs after the creation of its last pod. In this time, the pod becomes ready, and
-// the agents read the pod's Events.
+// tail returns how long a block continues after the creation of its last pod. During this time, the pod becomes ready,
+// and the agents read the pod's Events.
 func (k costKind) tail() time.Duration {
 	if k.cold {
 		return 4 * time.Second
@@ -87,28 +90,26 @@ func (k costKind) target() time.Duration {
 	return 200 * time.Microsecond
 }
 
-// agentCount returns the number by which the scenario divides the measured cost. This number is the number of agents,
-// plus the number of bare watches, which are watches without an agent. A bare pod watch and a bare Event watch together
-// count as one. If the field "counterparts" is 0, agentCount does not count the pod watch of StartFloor's program. The
-// measured cost includes this watch nevertheless.
+// agentCount returns the number by which the scenario divides the measured cost: the number of agents plus the number
+// of bare watches. A bare pod watch and a bare Event watch together count as one watch. If counterparts is 0, the
+// measured cost includes the pod watch of StartFloor's program, but agentCount does not count this watch.
 func (k costKind) agentCount() int { return k.agents + max(k.counterparts, k.eventWatches) }
 
 // costKinds returns the loads that the value of costVariable selects. The scenario measures each load separately.
 //
-// If the node already has the images, a pod start costs the API server and etcd 44 ms of CPU time. If the node must
-// pull the images, a pod start costs 62 ms. Both costs are without agents, at 20 starts per second. The cost of a start
-// varies by several percent from block to block, mostly because of garbage collection. So the scenario can measure a
-// small cost only if this cost occurs many times.
+// Without agents, a pod start costs the API server and etcd some 50 ms of CPU time at 20 starts per second. The cost of a
+// start varies by several percent from block to block, mostly because of garbage collection. So the scenario can measure
+// a small cost only if this cost occurs many times.
 //
 // A bare pod watch is a pod watch without an agent. If the node already has a pod's images, an agent sends no request
 // except its pod watch. So the agent costs as much as one bare pod watch. While pods start, the agent's counter of
-// requests and the API server's counter of Event watches must not change. This proves that the agent sends no other
-// request. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the same request as the
+// requests and the API server's counter of Event watches must not change. If they do not change, the agent sends no
+// other request. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the same request as the
 // agent's pod watch. More agents would slow down the API server, because the agents and the API server share two cores.
 // The agent's pod watch and the newest bare pod watch must receive the same number of bytes, except for bookmarks.
 //
-// If the node must pull images, the agents also open Event watches. So bare pod watches alone cannot replace such
-// agents.
+// If the node must pull images, the agents also open Event watches. So bare pod watches cost less than such agents, and
+// cannot replace them.
 //
 // At 2 starts per second, the machine has enough CPU for more agents and watches than at 20 starts per second. With
 // more agents and watches, the measured cost per agent is more exact.
@@ -130,35 +131,53 @@ func costKinds(form string) ([]costKind, error) {
 	bare := costKind{cold: true, rate: 2, earlier: 10_000, pods: 60, eventWatches: 40, selector: noEvent, pairs: 5}
 	needed := costKind{cold: true, rate: 2, earlier: 10_000, pods: 60, counterparts: pulling, eventWatches: pulling,
 		selector: agentsEvents, pairs: 5}
-	var kinds []costKind
+	var whole []costKind
+	for _, earlier := range []int{0, 10_000, 50_000} {
+		whole = append(whole,
+			costKind{rate: 20, earlier: earlier, pods: 100, agents: 1, counterparts: 59, pairs: 6},
+			costKind{cold: true, rate: 20, earlier: earlier, pods: 200, agents: 4, pairs: 5},
+			costKind{rate: 2, earlier: earlier, pods: 40, agents: 1, counterparts: 119, pairs: 5},
+			agents(earlier))
+		if earlier == bare.earlier { // before the API server deletes the earlier Events, after an hour
+			whole = append(whole, bare, needed)
+		}
+	}
 	switch form {
 	case "floor":
-		kinds = []costKind{bare, needed, agents(10_000)}
+		return numbered([]costKind{bare, needed, agents(10_000)}), nil
 	case "quick":
-		kinds = []costKind{
-			{rate: 20, pods: 100, agents: 1, counterparts: 59, pairs: 4},
-			{cold: true, rate: 20, earlier: 10_000, pods: 200, agents: 4, pairs: 4},
-		}
+		return numbered([]costKind{
+			{rate: 20, pods: 100, agents: 1, counterparts: 59, pairs: 3},
+			{cold: true, rate: 20, earlier: 10_000, pods: 120, agents: 4, pairs: 3},
+		}), nil
 	case "", "whole":
-		for _, earlier := range []int{0, 10_000, 50_000} {
-			kinds = append(kinds,
-				costKind{rate: 20, earlier: earlier, pods: 100, agents: 1, counterparts: 59, pairs: 6},
-				costKind{cold: true, rate: 20, earlier: earlier, pods: 200, agents: 4, pairs: 5},
-				costKind{rate: 2, earlier: earlier, pods: 40, agents: 1, counterparts: 119, pairs: 5},
-				agents(earlier))
-		}
-		kinds = append(kinds, bare, needed)
-	default:
-		return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\" or \"whole\"", costVariable, form)
+		return numbered(whole), nil
 	}
+	return selectKinds(numbered(whole), form)
+}
+
+func numbered(kinds []costKind) []costKind {
 	for i := range kinds {
 		kinds[i].number = i + 1
 	}
-	return kinds, nil
+	return kinds
 }
 
-// eventCost measures each load in pairs of blocks: one block on a node with agents (A) and one block on a node without
-// agents (B). A block is a group of pods that start at a constant rate. The difference between the two blocks of a pair
+// selectKinds returns the loads with the given numbers. The numbers are separated by commas.
+func selectKinds(all []costKind, numbers string) (selected []costKind, err error) {
+	for text := range strings.SplitSeq(numbers, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > len(all) {
+			return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\", \"whole\", or numbers of loads from 1 to %d, for "+
+				"example \"3,12\"", costVariable, numbers, len(all))
+		}
+		selected = append(selected, all[n-1])
+	}
+	return selected, nil
+}
+
+// eventCost measures each load in pairs of blocks: block A on the node with agents, and block B on the node without
+// agents. A block is a group of pods that start at a constant rate. The difference between the two blocks of a pair
 // is the cost of the agents. The order within a pair changes from pair to pair (AB, BA, AB), so a slow drift of the
 // cost has no effect on the result.
 //
