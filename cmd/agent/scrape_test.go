@@ -23,9 +23,9 @@ const scrapeLimit = 6
 
 // TestScrapeIsCheap compares the CPU time of a scrape with the CPU time for only writing its result. The time for
 // writing also depends on the machine and on -race. The test alternates between both measurements and uses the
-// minimum of each, because a busy machine and garbage collection only increase the times. On a busy machine, the
-// minimum needs more measurements. The test detects a scrape that is far too expensive, but does not prove the limit of
-// 5 ms.
+// minimum of each, because a busy machine and garbage collection only increase the times. On a busy machine, the test
+// needs more measurements to find the minimum. The test detects a scrape that is far too expensive, but does not prove
+// the limit of 5 ms.
 func TestScrapeIsCheap(t *testing.T) {
 	const pods = 500
 	cluster := podwatchtest.Start(t)

@@ -86,10 +86,10 @@ type EventsWatched struct {
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
-	// Limited is true if the pod waits for an Event watch because too many watches are open (in total or on the pod's
-	// namespace), or because watches on the namespace cost the API server too much. If Limited is true, this EventsLost
-	// does not mean that a watch ended. If the pod had a watch before, a separate EventsLost has
-	// reported the end of that watch.
+	// Limited is true if the agent's limits for Event watches make the pod wait for a watch. There are two possible
+	// reasons: too many watches are open (in total or on the pod's namespace), or watches on the namespace cost the API
+	// server too much. If Limited is true, this EventsLost does not mean that a watch ended. If the pod had a watch
+	// before, a separate EventsLost has reported the end of that watch.
 	Limited bool  `json:"limited,omitzero"`
 	Order   int64 `json:"order,omitzero"` // see EventsWatched.Order
 }

@@ -21,9 +21,10 @@ func (i *Image) hasMountedLayers() bool {
 }
 
 // usesRegistryAfter reports whether the runtime might have used the registry after the given time, although it
-// downloaded no layer. There are two reasons: the runtime mounted a layer from the registry (Layer.Remote), or a lazy
-// snapshotter asked the registry about a layer. The snapshotter asks before the runtime unpacks the layer. So if the
-// runtime unpacked only one layer after the given time, the question for this layer can be older.
+// downloaded no layer. There are two possible reasons: the runtime mounted a layer from the registry (Layer.Remote), or
+// a lazy snapshotter asked the registry about a layer. The snapshotter asks before the runtime unpacks the layer. If
+// the runtime unpacked only one layer after the given time, usesRegistryAfter assumes that the snapshotter asked about
+// this layer earlier.
 func (i *Image) usesRegistryAfter(then time.Time) bool {
 	unpacked := 0
 	for _, l := range i.Layers {

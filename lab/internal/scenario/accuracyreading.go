@@ -12,7 +12,7 @@ import (
 // The constant "exact" is the largest accepted difference between the true duration of a phase and the agent's
 // duration. The constant applies to phases whose times come from the node's clock. The lab reads the true times from
 // logs. The logs show the start of a phase some milliseconds late, and the end of a phase some milliseconds early. So
-// the true duration according to the logs can also be wrong, by up to "exact".
+// the duration according to the logs can differ from the true duration by up to "exact".
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the

@@ -19,16 +19,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// eventlessExam compares the timelines of the exam with the timelines that the agent computes from its recording
-// without Events.
+// eventlessExam contains the score of an agent without Events. It also contains the sums over the phases of all
+// start-ups, with and without Events.
 type eventlessExam struct {
 	score         blame.Score // of the agent without Events
 	with, without phaseSums
 }
 
-// judgeWithoutEvents judges all start-ups again, for an agent without Events. It replays the agent's recording without
-// the observations of Event watches. An agent without Events may know less, but the causes that it reports must be
-// right. The parameter "with" is the score of the agent with Events.
+// judgeWithoutEvents judges all start-ups again, as if the agent had no Events. For this purpose, it removes the
+// observations of Event watches from the agent's recording, and replays the recording. An agent without Events may
+// report less, but must not report a wrong cause. The parameter "with" is the score of the agent with Events.
 func (e *exam) judgeWithoutEvents(ctx context.Context, with blame.Score, v *Verdict) (eventlessExam, error) {
 	w := eventlessExam{with: phaseSums{}, without: phaseSums{}}
 	replayed, err := e.replayWithoutEvents(ctx)
@@ -62,7 +62,7 @@ func (e *exam) judgeWithoutEvents(ctx context.Context, with blame.Score, v *Verd
 				f.Reported.Cause, strings.Join(f.Stretch.Causes, "/"), seconds(f.Length), f.Reported.Phase)
 		}
 	}
-	// A replay that loses start-ups or names few causes would report nothing wrong.
+	// Without this check, a replay that covers little time or rarely names the right cause would pass.
 	if least := with.Judged() * 9 / 10; w.score.Judged() < least || w.score.Right < least/3 {
 		v.Problem("without Events, %s s were judged and %s s are right, want at least %s s and %s s",
 			seconds(w.score.Judged()), seconds(w.score.Right), seconds(least), seconds(least/3))
@@ -70,7 +70,8 @@ func (e *exam) judgeWithoutEvents(ctx context.Context, with blame.Score, v *Verd
 	return w, nil
 }
 
-// write writes a row for each phase. The format gets the name of the phase, two lengths and two mean error bounds.
+// write writes a row for each phase. The parameter "format" is a format with five strings: the name of the phase, its
+// total length with and without Events, and its mean error bound with and without Events.
 func (w eventlessExam) write(out io.Writer, format string) {
 	names := maps.Clone(w.with)
 	maps.Copy(names, w.without)
@@ -103,7 +104,8 @@ func (s phaseSums) add(reported []blame.Reported) {
 
 func (s phaseSum) meanError() time.Duration { return s.errors / time.Duration(max(s.count, 1)) }
 
-// replayWithoutEvents returns the timelines that the agent computes from its recording without Events, by pod name.
+// replayWithoutEvents removes the Events from the agent's recording, replays the recording, and saves the result in a
+// file. replayWithoutEvents returns the timelines by pod name.
 func (e *exam) replayWithoutEvents(ctx context.Context) (map[string]agent.Timeline, error) {
 	recorded, err := os.ReadFile(e.bench.Node.AgentObservations())
 	if err != nil {
@@ -136,8 +138,8 @@ func (e *exam) replayWithoutEvents(ctx context.Context) (map[string]agent.Timeli
 	return timelines, err
 }
 
-// removeEvents removes the observations of Event watches from a recording. The header then states that the agent had no
-// Events.
+// removeEvents removes the observations of Event watches from a recording. removeEvents also changes the header of the
+// recording: the new header states that the agent had no Events.
 func removeEvents(recorded []byte) ([]byte, error) {
 	var kept bytes.Buffer
 	for line := range bytes.Lines(recorded) {

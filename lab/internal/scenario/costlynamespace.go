@@ -21,9 +21,10 @@ import (
 // prevented a watch.
 const limitedEvents = "Events beyond the agent's limits for Event watches"
 
-// costlyNamespace pulls one image slowly on the real node. Meanwhile, many pods of the same namespace start on a
-// synthetic node. The agent must close its Event watch, and must open no other Event watch on this namespace. The
-// timelines must contain the pulls, and must say what is missing.
+// costlyNamespace pulls an image slowly for the pod "slow" on the real node. Meanwhile, many pods of the same
+// namespace start on a synthetic node. The agent must close its Event watch. Then the pod "later" pulls an image on the
+// real node. The agent must not open an Event watch for this pod. The timelines of both pods must contain the pull, and
+// must report that the agent's limits for Event watches prevented a watch.
 func costlyNamespace(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := awaitAgentAge(ctx, b); err != nil {
 		return err
@@ -96,7 +97,7 @@ func costlyNamespace(ctx context.Context, b *bench.Bench, v *Verdict) (err error
 }
 
 // startCrowd starts pods on a synthetic node at a constant rate until the caller calls the function "stop". The
-// function stop also deletes these pods.
+// function stop deletes all pods of the namespace, and removes the synthetic node.
 func startCrowd(ctx context.Context, b *bench.Bench) (stop func() error, err error) {
 	const every = 200 * time.Millisecond
 	leave, err := synthetic.Join(ctx, b.Kube, plainNode)

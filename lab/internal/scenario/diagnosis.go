@@ -62,8 +62,8 @@ func saveTimelineAs(b *bench.Bench, name string, timeline agent.Timeline) error 
 	return nil
 }
 
-// keepObservations copies the observations that the agent has recorded so far. When the next agent starts, it begins a
-// new file.
+// keepObservations copies the recording of the node's own agent. Each agent appends to the same file, so the copy also
+// contains the observations of earlier agents.
 func keepObservations(b *bench.Bench, name string) error {
 	recorded, err := os.ReadFile(b.Node.AgentObservations())
 	if err != nil {

@@ -114,8 +114,8 @@ func (t *tenant) deleteObjects(ctx context.Context) error {
 }
 
 // runAttacks runs one round of attacks after another. Each round runs the attacks in the list. If an attack's field
-// "rounds" is not 0, only that many first rounds run the attack. runAttacks stops when ctx ends, or after roundsAtMost
-// rounds.
+// "rounds" is not 0, the attack runs only in the first rounds, and the field contains the number of these rounds.
+// runAttacks stops when ctx ends, or after roundsAtMost rounds.
 func (t *tenant) runAttacks(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0

@@ -29,8 +29,8 @@ type pullCase struct {
 	// cutOff is true if the fault interrupts a download. The registry's log must then contain this interruption. The
 	// next attempt reuses the content that arrived before the interruption.
 	cutOff bool
-	// storedBefore is true if the runtime stores the image's name although the first attempt fails. Then the agent
-	// cannot know which attempt stored the layers.
+	// storedBefore is true if the first attempt fails, but the runtime already stores the image's name during this
+	// attempt. Then the name in the runtime's stores does not show which attempt stored the layers.
 	storedBefore bool
 	// mayShare is true if several pulls need the same layers. Any of these pulls can download the shared layers.
 	mayShare bool
@@ -186,9 +186,9 @@ func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 	}}}, err
 }
 
-// blobRequests returns the limit of a fault in requests (see configAndLayer). The snapshotter stargz reads parts of a
-// layer before containerd downloads the layer, so with stargz, the number of requests is not known. Then the fault has
-// no limit.
+// blobRequests returns the number of requests to which the registry applies a fault: see configAndLayer. Zero means
+// that the registry applies the fault to all requests. The snapshotter stargz reads parts of a layer before containerd
+// downloads the layer. So with stargz, the number of requests is unknown, and blobRequests returns zero.
 func (p *pullRun) blobRequests() int {
 	if p.bench.Node.Stack.Containerd.Stargz {
 		return 0

@@ -174,8 +174,9 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 //
 // If an agent cannot rule out that a credential plugin ran, it is allowed to state a larger error bound. This larger
 // error bound does not increase the tolerance. In the lab, the true duration of a pull never includes a plugin's run.
-// For an agent with all sources, this is also true for a bound of up to eventLate, because the Event about the end of a
-// pull can be late. If the evidence of this agent is exact, tolerance does not check the error bound.
+// An agent with all sources is also allowed to state an error bound of up to eventLate, because the Event about the end
+// of a pull can be late. This error bound does not increase the tolerance either. If the evidence of this agent is
+// exact, tolerance does not check the error bound.
 func (j *pullJudge) tolerance(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.sources.isFull() && worst == 0 {
 		return exact

@@ -29,7 +29,7 @@ func (p *pullRun) caseWithReset(ctx context.Context) (pullCase, error) {
 	repair := func(ctx context.Context) error { return p.bench.Repair(ctx, "reset") }
 	c := plainCase("reset", image, agent.Downloaded).failsFirst(1, repair, "registry_error")
 	c.cutOff = true
-	// the repair ends the fault before the next attempt
+	// if the fault has no limit of requests, the function "repair" ends the fault before the next attempt
 	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: p.blobRequests()}
 	return c, p.bench.Break(ctx, "reset", rule)
 }

@@ -119,7 +119,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 type sharingPull struct {
 	pod      string
 	sent     int64           // all bytes that the registry sent for this image
-	blobs    int64           // bytes that the registry sent for the image's configuration and layers
+	blobs    int64           // bytes of the image's configuration and layers that containerd downloaded
 	hidden   bool            // the runtime's stores do not show the download
 	reported *agent.Download // nil if the agent does not report the download
 }
@@ -128,7 +128,7 @@ type sharingPull struct {
 // sent. No evidence shows which pull downloaded the shared layer, so the agent is allowed to count this layer for any
 // pull that it reports. If the agent lacks a source, or if the runtime's stores do not show a download, the agent is
 // allowed to omit the bytes of some pulls. If the stores do not show a download and the agent omits some pulls, the
-// bytes of each reported pull must be complete. They must include all layer bytes that the registry sent for this pull.
+// bytes of each reported pull must be complete. They must include all layers that containerd downloaded for this pull.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string
