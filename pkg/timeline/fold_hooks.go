@@ -1,6 +1,11 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // waitForWork returns the step before the kubelet starts work on a container. If the previous container has a
 // post-start hook, the kubelet first waits for this hook.
@@ -39,6 +44,29 @@ func withCredentialLookup(wait step) step {
 		wait.also = alsoKubeletSync
 	}
 	return wait
+}
+
+// lookupAfterBackoff returns how long the kubelet might have looked up registry credentials at the end of a back-off. A
+// kubelet of version 1.33 or later looks up the credentials before it checks whether the back-off is over
+// (pkg/kubelet/images, EnsureImageExists), and does not cache the failure of a credential plugin. So a slow lookup is
+// usually as slow as before the first request for the image. The lookup before this request took at most the time since
+// the kubelet could work on the container. Up to statusPatience, this time is normal without a slow lookup, so the
+// result is 0. If the image's checks failed before the first request, the time of the lookup is unknown. The wait for
+// the end of the back-off itself is never part of the result.
+func (f *fold) lookupAfterBackoff(s Span, begin milestoneKey) time.Duration {
+	if s.Phase != PhaseImageBackoff || begin.container == podWide {
+		return 0
+	}
+	first := func(m Milestone) *bound { return f.bounds.find(milestoneKey{begin.container, 0, m}) }
+	c, requested := f.e.specOf(begin.container), first(MilestonePullRequested)
+	if c == nil || requested == nil || first(MilestoneNameRefused) != nil || first(MilestoneInspectFailed) != nil {
+		return 0
+	}
+	start := f.e.workStart(c)
+	if lookup := requested.latest.sub(start); start != minInstant && lookup > statusPatience {
+		return max(0, min(lookup, s.Duration()-imagepull.Backoff(s.Attempt)))
+	}
+	return 0
 }
 
 // mayLookUp reports whether the kubelet might have looked up registry credentials before it found a container's image.
