@@ -33,6 +33,7 @@ func (r *Reconciler) restore() {
 	// With this value, the agent reports a saved start-up of any age, because the previous agent did not report it.
 	scope.Since = time.Unix(0, 0)
 	scope.ResumedAt = r.config.Now()
+	r.pulls.MissesPullsBefore(scope.ResumedAt) // the saved state lacks the pulls of pods that are already reported
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
 	for _, o := range slices.Concat(r.config.Restored.InFlight, r.config.Restored.Terminations) {

@@ -77,7 +77,11 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 				continue // the recording does not contain this pod's object yet
 			}
 			id := first.Pod.StartUpID()
-			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}
+			scope := r.Header().Scope
+			if len(pods) == 0 {
+				node.pulls.MissesPullsBefore(scope.Since)
+			}
+			p = &replayed{evidence: timeline.NewEvidence(scope), again: started[id]}
 			pods[o.PodUID()], started[id] = p, true
 		}
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
@@ -132,11 +136,11 @@ func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.
 		if p.evidence != nil {
 			t, _ = p.evidence.Timeline(now, node.clocks.Skew())
 			t.Partial = true
-			node.silences.Complete(&t)
-			node.pressure.Complete(&t)
+			node.complete(&t)
+		} else {
+			node.pulls.Complete(&t)
 		}
 		t.Reconstructed = t.Reconstructed || p.again
-		node.pulls.Complete(&t)
 		if p.termination != nil {
 			t.Termination = new(p.termination.Termination(now, node.clocks.Skew()))
 		}

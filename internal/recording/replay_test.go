@@ -188,3 +188,64 @@ func TestReplayIncludesPressure(t *testing.T) {
 		t.Errorf("no phase has pressure: %+v", all[0].Phases)
 	}
 }
+
+// TestReplaySeparatesUnpackWaits replays a pull that might have waited until the runtime had unpacked a layer for
+// another pod's pull. The start-up of the other pod is not over.
+func TestReplaySeparatesUnpackWaits(t *testing.T) {
+	pod := func(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+		o := seen(uid, at, conditions...)
+		o.Pod.Containers = []timeline.Container{{Name: "app", Kind: timeline.KindMain, Image: "image-" + uid,
+			PullPolicy: timeline.PullIfNotPresent}}
+		return o
+	}
+	runtime := func(uid string, at float64, image timeline.Image) timeline.RuntimeSeen {
+		image.Ref = "image-" + uid
+		return timeline.RuntimeSeen{UID: uid, QueriedAt: after(at), ArrivedAt: after(at),
+			Images: []timeline.Image{image},
+			Sandboxes: []timeline.Sandbox{{Ready: true, BegunAt: after(0.5), NetworkReadyAt: after(0.6),
+				RunningAt: after(0.7)}}}
+	}
+	event := func(uid, reason, message string, at float64) timeline.EventSeen {
+		return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: after(at),
+			FirstAt: after(at).Truncate(time.Second), LastAt: after(at).Truncate(time.Second), Count: 1, Live: true,
+			ArrivedAt: after(at + 0.01)}
+	}
+	layer := func(downloaded, unpacked float64) timeline.Layer {
+		return timeline.Layer{Digest: "sha256:layer", SizeBytes: 9, DownloadedAt: after(downloaded),
+			UnpackedAt: after(unpacked)}
+	}
+	running := pod("a", 28.5, ready(28))
+	running.Pod.Containers[0].State, running.Pod.Containers[0].StartedAt = timeline.StateRunning, after(27)
+	ran := runtime("a", 28.6, timeline.Image{Present: true})
+	ran.Images = nil
+	ran.Containers = []timeline.ContainerRun{{Name: "app", CreatedAt: after(27.2), StartedAt: after(27.3)}}
+	observations := []timeline.Observation{
+		pod("a", 0.4), pod("b", 0.4),
+		runtime("a", 0.75, timeline.Image{}), runtime("b", 0.75, timeline.Image{}),
+		event("b", "Pulling", `Pulling image "image-b"`, 0.8), event("a", "Pulling", `Pulling image "image-a"`, 1),
+		event("a", "Pulled",
+			`Successfully pulled image "image-a" in 26.095s (26.095s including waiting). Image size: 9 bytes.`, 27.1),
+		runtime("a", 28, timeline.Image{Present: true, Layered: true, FirstPulledAt: after(27.08),
+			PulledAt: after(27.082), ResolvedAt: after(1.1), Layers: []timeline.Layer{layer(6, 26), layer(27, 27.05)}}),
+		running, ran,
+	}
+	for state, seen := range map[timeline.State][]timeline.Observation{
+		timeline.StateReady: observations, timeline.StateStarting: observations[:len(observations)-2],
+	} {
+		header := recording.Header{Scope: timeline.Scope{Runtime: true, Events: true}}
+		for _, tl := range replayed(t, header, seen) {
+			if tl.Name != "a" {
+				continue
+			}
+			var waited time.Duration
+			for _, s := range tl.Phases {
+				if s.Phase == timeline.PhaseImagePull {
+					waited += s.Duration()
+				}
+			}
+			if tl.State != state || waited != 20*time.Second {
+				t.Errorf("%s: image_pull took %v, phases %+v", tl.State, waited, tl.Phases)
+			}
+		}
+	}
+}

@@ -62,24 +62,28 @@ func (p *packer) pull(l *Pull) {
 	packText(p, &l.Failure)
 	p.times(&l.RequestedAt, &l.StartedAt, &l.DownloadedAt, &l.FinishedAt)
 	p.lengths(&l.Queue, &l.Pull, &l.Error, &l.Credentials)
-	p.flags(&l.Timed, &l.QueueTimed, &l.Resumed, &l.Confirmed, &l.Unconfirmed, &l.Lazy, &l.early)
+	p.flags(&l.Timed, &l.QueueTimed, &l.Resumed, &l.Confirmed, &l.Unconfirmed, &l.Lazy, &l.early, &l.waited)
 	packNumber(p, &l.SizeBytes)
 	packNumber(p, &l.absentAt)
+	packNumber(p, &l.resolvedAt)
 	for _, n := range []*int{&l.Attempt, &l.Ahead, &l.Beside} {
 		packNumber(p, n)
 	}
-	packSlice(p, &l.Layers, func(layer *Layer) {
-		packText(p, &layer.Digest)
-		packNumber(p, &layer.SizeBytes)
-		p.times(&layer.DownloadedAt, &layer.UnpackedAt)
-		p.flag(&layer.Remote)
-	})
+	packSlice(p, &l.Layers, p.layer)
+	packSlice(p, &l.imageLayers, p.layer)
 	packSlice(p, &l.Shared, p.flag)
 	p.sources(&l.Sources)
 	packPointer(p, &l.BlockedBy, func(b *Blocker) {
 		p.texts(&b.Namespace, &b.Pod, &b.Container, &b.Image)
 		packNumber(p, &b.Waited)
 	})
+}
+
+func (p *packer) layer(l *Layer) {
+	packText(p, &l.Digest)
+	packNumber(p, &l.SizeBytes)
+	p.times(&l.DownloadedAt, &l.UnpackedAt)
+	p.flag(&l.Remote)
 }
 
 func (p *packer) probe(b *Probe) {

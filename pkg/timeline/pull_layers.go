@@ -183,6 +183,12 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	}
 	p.DownloadedAt = downloaded.estimate().time()
 	p.Layers, p.Resumed = f.pulls[index].layers, f.pulls[index].resumed
+	if image := f.pulledImage(p.Container); image != nil && image.withLayers != nil {
+		p.imageLayers = image.withLayers.Layers
+		if resolved := image.withLayers.ResolvedAt; !resolved.IsZero() {
+			p.resolvedAt = at(resolved)
+		}
+	}
 }
 
 // Bytes returns the number of bytes that the pull downloaded, or 0 if unknown. Bytes excludes shared layers, because
@@ -203,12 +209,12 @@ func (p Pull) Sized() bool {
 	return p.Outcome == imagepull.OutcomeDownloaded && p.Timed && p.ownBytes()
 }
 
-// ownBytes reports whether Bytes returns exactly the number of bytes that the runtime received for this pull alone. A
-// layer that the pull might have downloaded can lack a timestamp. In this case, Layers is empty, so ownBytes returns
-// false.
+// ownBytes reports whether Bytes returns exactly the number of bytes that the runtime received for this pull alone, and
+// whether no other pull's unpacking delayed them. A layer that the pull might have downloaded can lack a timestamp. In
+// this case, Layers is empty, so ownBytes returns false.
 func (p Pull) ownBytes() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
-	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
+	own := !p.early && !p.waited && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
 	unknown := slices.ContainsFunc(p.Layers, func(l Layer) bool { return l.SizeBytes <= 0 })
 	return dated && own && !unknown && p.Bytes() > 0
 }

@@ -29,6 +29,8 @@ type PullLog struct {
 	// sandboxes holds the runtime's responses about the sandboxes of pods, by pod UID. sandboxes is nil until the
 	// runtime's first response.
 	sandboxes map[string]sandboxSince
+	// completeSince is the time since which the log contains all pulls; see MissesPullsBefore.
+	completeSince time.Time
 }
 
 // loggedPull is one completed pull.
@@ -241,12 +243,14 @@ func (l *PullLog) Settle(t Timeline) {
 	}
 }
 
-// Complete adds the evidence of other pods' pulls to the pulls of the timeline t. Complete changes the pulls of t, so
-// no other goroutine may use the pulls at the same time.
+// Complete adds the evidence of other pods' pulls to the timeline t. Complete changes the pulls of t, so no other
+// goroutine may use the pulls at the same time. Complete copies the phases before it changes them. A second call for
+// the same timeline changes no phases.
 func (l *PullLog) Complete(t *Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for i := range pulls {
 			l.complete(&pulls[i], t.UID)
+			l.separateWaits(t, &pulls[i])
 		}
 	}
 }

@@ -20,7 +20,10 @@ type runningPull struct {
 	// "until" is zero.
 	from, until  time.Time
 	startUnknown bool
-	pull         *loggedPull
+	pull         *loggedPull // nil while the pull runs
+	// The fields below are set only while the pull runs.
+	error time.Duration // the maximum error of "from"
+	image uint64        // textHash of the image
 }
 
 // openRequests returns the open pulls of other pods. The kubelet requested these pulls before the given time, and they
@@ -34,7 +37,8 @@ func (l *PullLog) openRequests(before time.Time, uid string) []runningPull {
 		if l.requestRefuted(podOf(of), request) {
 			continue
 		}
-		open = append(open, runningPull{from: request.at, startUnknown: true})
+		open = append(open,
+			runningPull{from: request.at, startUnknown: true, error: request.error, image: request.image})
 	}
 	return open
 }
@@ -45,7 +49,7 @@ func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
 	all := l.openRequests(before, uid)
 	for i := range l.pulls {
 		if o := &l.pulls[i]; o.uid != uid && o.from.Before(before) {
-			all = append(all, runningPull{o.from, o.until, o.startUnknown, o})
+			all = append(all, runningPull{from: o.from, until: o.until, startUnknown: o.startUnknown, pull: o})
 		}
 	}
 	return all

@@ -15,9 +15,14 @@ const maxSandboxes = 1024
 
 // imageResponseOf is the runtime's last response about an image.
 type imageResponseOf struct {
+	uid         string // the pod for which the agent queried the runtime
 	queriedAt   time.Time
 	present     bool
 	first, last time.Time // the ends of the image's first and latest pulls; zero if the runtime does not report them
+	// unpacked holds the result of unpackTimes for the image, from the latest response that contains all layers.
+	// layersAt is the time of this response; zero if there is none.
+	unpacked []instant
+	layersAt time.Time
 }
 
 // ObserveRuntime records the runtime's responses about images and drops the logged pulls that contradict these
@@ -32,7 +37,12 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 		if l.images == nil {
 			l.images = map[string]imageResponseOf{}
 		}
-		l.images[name] = imageResponseOf{o.QueriedAt, image.Present, image.FirstPulledAt, image.PulledAt}
+		response := imageResponseOf{o.UID, o.QueriedAt, image.Present, image.FirstPulledAt, image.PulledAt,
+			l.images[name].unpacked, l.images[name].layersAt}
+		if image.hasLayers() && !image.Incomplete {
+			response.unpacked, response.layersAt = unpackTimes(image.Layers), o.QueriedAt
+		}
+		l.images[name] = response
 		forgetOldest(l.images, maxImageResponses, name, func(a imageResponseOf) time.Time { return a.queriedAt })
 	}
 	if len(o.Images) > 0 && slices.ContainsFunc(l.pulls, l.isRefuted) {

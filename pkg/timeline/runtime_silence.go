@@ -91,26 +91,15 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 		return append(phases, s)
 	}
 	from, until := o.during(s)
-	before, silent, after := s, s, s
-	before.EndAt, before.Open = from, false
-	silent.StartAt, silent.EndAt, silent.Open = from, until, s.Open && until.Equal(s.EndAt)
-	after.StartAt = until
-	silent.MergedWith = s.MergedWith
-	if !s.Phase.IsGroup() {
-		silent.MergedWith = append([]Phase{s.Phase}, s.MergedWith...)
-	}
-	if own := needsRuntime(s); !slices.Contains(silent.MergedWith, own) {
-		silent.MergedWith = append(slices.Clip(silent.MergedWith), own)
-	}
-	silent.Phase, silent.Cause = PhaseUnattributed, CauseUnknown
-	if before.Duration() > 0 {
-		phases = append(phases, before)
-	}
-	phases = append(phases, silent)
-	if after.Duration() > 0 {
-		phases = append(phases, after)
-	}
-	return phases
+	return appendWithPart(phases, s, from, until, func(silent *Span) {
+		if !s.Phase.IsGroup() {
+			silent.MergedWith = append([]Phase{s.Phase}, s.MergedWith...)
+		}
+		if own := needsRuntime(s); !slices.Contains(silent.MergedWith, own) {
+			silent.MergedWith = append(slices.Clip(silent.MergedWith), own)
+		}
+		silent.Phase, silent.Cause = PhaseUnattributed, CauseUnknown
+	})
 }
 
 // needsRuntime returns the runtime's work that the span might include: PhaseSandbox or PhaseContainerCreate. If the

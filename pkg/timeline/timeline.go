@@ -149,6 +149,24 @@ type Span struct {
 // Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
+// appendWithPart appends the span s to the list "spans", and changes the part of s between two times. The times must
+// lie within s. If the part does not cover the whole span, appendWithPart divides s into up to three spans.
+func appendWithPart(spans []Span, s Span, from, until time.Time, change func(part *Span)) []Span {
+	before, part, after := s, s, s
+	before.EndAt, before.Open = from, false
+	part.StartAt, part.EndAt, part.Open = from, until, s.Open && until.Equal(s.EndAt)
+	after.StartAt = until
+	change(&part)
+	if before.Duration() > 0 {
+		spans = append(spans, before)
+	}
+	spans = append(spans, part)
+	if after.Duration() > 0 {
+		spans = append(spans, after)
+	}
+	return spans
+}
+
 // Pull is one attempt to get one container's image. If a time is unknown, its field is zero. A duration is zero if its
 // start or its end is unknown.
 type Pull struct {
@@ -214,7 +232,12 @@ type Pull struct {
 	Beside int
 
 	early    bool    // another pull might have downloaded some bytes before this pull began
+	waited   bool    // another pull's unpacking might have delayed the download of this pull
 	absentAt instant // when the runtime responded that the image is absent; zero without such a response
+
+	// PullLog.Complete uses the fields below and then clears them.
+	imageLayers []Layer // all layers of the image; nil if the runtime does not report them
+	resolvedAt  instant // when the image's manifest arrived on the node; zero if unknown
 }
 
 // Blocker is a pull of another pod that delayed this pod's pull.
