@@ -66,6 +66,8 @@ func (p *packer) pull(l *Pull) {
 	packNumber(p, &l.SizeBytes)
 	packNumber(p, &l.absentAt)
 	packNumber(p, &l.resolvedAt)
+	packNumber(p, &l.stampedAt)
+	packNumber(p, &l.endsSince)
 	for _, n := range []*int{&l.Attempt, &l.Ahead, &l.Beside} {
 		packNumber(p, n)
 	}

@@ -67,6 +67,7 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 		p.absentAt = at(response.queriedAt)
 	}
 	f.addLayers(&p, index, a)
+	f.addStamp(&p, index, finished)
 	var from origins
 	for _, b := range [...]*bound{requested, started, finished} {
 		if b != nil {

@@ -13,7 +13,12 @@ const responseSlack = instant(250 * time.Millisecond)
 // responded to the kubelet. The interval comes from the image's timestamps. If the kubelet was stopped or lacked CPU,
 // it can receive the response after this interval. The field "latest" is maxInstant if there is no upper bound. The
 // zero value means unknown.
-type pullEnd struct{ earliest, latest instant }
+type pullEnd struct {
+	earliest, latest instant
+	// ofLatest is true if "earliest" is the timestamp of the image's latest pull. Another pod's pull might have written
+	// this timestamp after the end of this pull.
+	ofLatest bool
+}
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
@@ -22,7 +27,9 @@ func (s pullEnd) hasUpperBound() bool { return s.known() && s.latest != maxInsta
 
 // pullEndBetween returns the interval that contains the end of a pull. The argument "from" is the earliest time at
 // which the runtime might have stored the image. The argument "last" is the latest possible timestamp of the image.
-func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + responseSlack} }
+func pullEndBetween(from, last instant) pullEnd {
+	return pullEnd{earliest: from, latest: last + responseSlack}
+}
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. pullEnd ignores a timestamp before this
 // pull or after the kubelet's Event about this pull. Such a timestamp belongs to another pull, for example for another
@@ -49,11 +56,13 @@ func (f *fold) pullEnd(index int16) pullEnd {
 		if ofFirst {
 			return pullEndBetween(at(first), at(last))
 		}
-		return pullEndBetween(at(last), at(last))
+		end := pullEndBetween(at(last), at(last))
+		end.ofLatest = true
+		return end
 	case ofFirst:
-		return pullEnd{at(first), maxInstant}
+		return pullEnd{earliest: at(first), latest: maxInstant}
 	case of(last) && !p.present:
-		return pullEnd{at(last), maxInstant}
+		return pullEnd{earliest: at(last), latest: maxInstant, ofLatest: true}
 	}
 	return pullEnd{}
 }
@@ -78,9 +87,24 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	c := f.e.specOf(index)
 	if start := f.e.workStart(c); !mayBeOwn || f.e.onlyContainerWith(image.Ref) == nil || at(last) < start ||
 		f.mayStartWorkLater(c, index, at(last)) {
-		return pullEnd{max(at(first), start), maxInstant}
+		return pullEnd{earliest: max(at(first), start), latest: maxInstant}
 	}
 	return pullEndBetween(at(last), at(last))
+}
+
+// addStamp notes in the pull p that a timestamp of the image limits the end of p, although another pod's pull might
+// have written this timestamp. PullLog knows the pulls of other pods. Without the timestamp, only the kubelet's Event
+// limits the end of p. If the Event seems to be late, only the start of p limits its end.
+func (f *fold) addStamp(p *Pull, index int16, finished *bound) {
+	end, event := f.pulls[index].runtimeEnd, f.pulls[index].pulled
+	if !end.ofLatest || finished == nil || finished.earliest != end.earliest || event.beganAt() == minInstant ||
+		finished.key != (milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullFinished}) {
+		return
+	}
+	p.stampedAt, p.endsSince = end.earliest, event.beganAt()
+	if since := event.responseConstraint(finished.key).earliest; since <= end.earliest {
+		p.endsSince = max(p.endsSince, since)
+	}
 }
 
 // onlyContainerWith returns the pod's only container with the given image. onlyContainerWith returns nil if several

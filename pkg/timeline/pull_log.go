@@ -251,6 +251,7 @@ func (l *PullLog) Complete(t *Timeline) {
 		for i := range pulls {
 			l.complete(&pulls[i], t.UID)
 			l.separateWaits(t, &pulls[i])
+			l.widenEnd(t, &pulls[i])
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// otherPodsPull is a pull of another pod in the tests of separateWaits. Its times are in seconds since
+// otherPodsPull is a pull of another pod in the tests of separateWaits and widenEnd. Its times are in seconds since
 // base. The pull is running if "until" is 0.
 type otherPodsPull struct {
 	image       string

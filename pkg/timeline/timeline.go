@@ -238,6 +238,9 @@ type Pull struct {
 	// PullLog.Complete uses the fields below and then clears them.
 	imageLayers []Layer // all layers of the image; nil if the runtime does not report them
 	resolvedAt  instant // when the image's manifest arrived on the node; zero if unknown
+	// stampedAt is a timestamp of the image that limits FinishedAt, although another pod's pull might have written it.
+	// stampedAt is zero if there is no such timestamp. endsSince is the earliest end of the pull without the timestamp.
+	stampedAt, endsSince instant
 }
 
 // Blocker is a pull of another pod that delayed this pod's pull.
