@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,11 @@ const (
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
 	obstacleSandboxConfig  // the pod's RuntimeClass does not exist, or the node does not have its runtime handler
+	obstacleSandboxMemory  // the pod's memory limit is too low for the sandbox
 	obstacleSandboxTimeout // the runtime was too slow, or could not create a network namespace; the cause is unknown
-	obstacleSandbox        // any other failure of the runtime to create a sandbox
+	obstacleSandboxRuntime // the runtime failed to create a sandbox, and the pod's configuration is not the reason
+	// The runtime failed to create a sandbox. The text does not show whether the pod's configuration is the reason.
+	obstacleSandbox
 	obstacleSandboxKubelet // the kubelet failed before it requested a sandbox
 	obstacleSandboxUnknown // the kubelet or the runtime failed to create a sandbox; the text does not show which one
 )
@@ -87,12 +91,20 @@ var obstacleTable = [...]obstacleRow{
 	obstacleSandboxConfig: {
 		phases: []Phase{PhasePodConfig}, earlier: []Phase{PhaseVolumes, PhasePodConfig}, sandboxFailed: true,
 		retry: afterSandbox},
+	obstacleSandboxMemory: {
+		phases:        []Phase{PhasePodConfig},
+		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
+		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandboxTimeout: {
 		phases:        []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		sandboxFailed: true, retry: afterSandbox},
-	obstacleSandbox: {
+	obstacleSandboxRuntime: {
 		phases: []Phase{PhaseSandbox}, earlier: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandboxFailed: true, retry: afterSandbox},
+	obstacleSandbox: {
+		phases:        []Phase{PhaseSandbox, PhasePodConfig},
+		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
 		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandboxKubelet: {
 		phases: []Phase{PhaseKubeletSync}, earlier: []Phase{PhaseVolumes, PhaseKubeletSync}, sandboxFailed: true,
@@ -150,7 +162,8 @@ func mountRetry(count int) time.Duration {
 func afterSandbox(int) time.Duration { return podRetry }
 
 // sandboxTexts maps error texts to obstacles. The texts come from containerd (internal/cri/server), CRI-O
-// (server/sandbox_run_linux.go) and gRPC. The first matching row wins.
+// (server/sandbox_run_linux.go), cri-dockerd (core/sandbox_run.go), runc (libcontainer), crun and gRPC. The first
+// matching row wins.
 var sandboxTexts = []struct {
 	text     string
 	obstacle obstacle
@@ -158,19 +171,36 @@ var sandboxTexts = []struct {
 	{"failed to setup network for sandbox", obstacleSandboxNetwork},
 	// This error occurs before the runtime calls the network plugin.
 	{"failed to create network namespace for sandbox", obstacleSandboxTimeout},
-	{"failed to create pod network sandbox", obstacleSandboxNetwork}, // CRI-O
+	{"failed to create pod network sandbox", obstacleSandboxNetwork},        // CRI-O
+	{"failed to set up sandbox container  network", obstacleSandboxNetwork}, // cri-dockerd
 	{"failed to get sandbox image", obstacleSandboxImage},
 	{"failed to pull image", obstacleSandboxImage}, // containerd 2.1 and later
 	{"failed to get image", obstacleSandboxImage},
 	{"creating pause image", obstacleSandboxImage}, // CRI-O
+	{"failed pulling image", obstacleSandboxImage}, // cri-dockerd
 	{"no runtime for  is configured", obstacleSandboxConfig},
 	{"runtimeclass.node.k8s.io  not found", obstacleSandboxConfig},
-	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
+	{"failed to find runtime handler", obstacleSandboxConfig},     // CRI-O
+	{"oom-killed (memory limit too low?)", obstacleSandboxMemory}, // runc
+	{"memory limit could be too low", obstacleSandboxMemory},      // crun
+	{"too low; should be at least", obstacleSandboxMemory},        // CRI-O, about the memory limit
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
 	// The runtime is still working on an earlier attempt, but the kubelet no longer waits for this attempt.
 	{"failed to reserve sandbox name", obstacleSandboxTimeout},
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
+}
+
+// runtimeTexts lists texts in errors of the runtime that the pod's configuration cannot cause.
+var runtimeTexts = []string{
+	"code = unavailable", // the kubelet cannot reach the runtime, or the runtime stopped during the request
+	"server is not initialized yet",
+	"failed to create sandbox root directory",
+	"fork/exec ",           // a program of the runtime does not start
+	"unable to start unit", // systemd does not create the cgroup
+	"no space left on device",
+	"input/output error",
+	"too many open files",
 }
 
 // kubeletSandboxTexts lists the first words of errors that occur before the kubelet asks the runtime for a sandbox.
@@ -249,7 +279,8 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 
 // sandboxObstacleOf returns the obstacle that prevented the creation of a sandbox. If the runtime fails, its error is a
 // gRPC status. The kubelet writes this status into the Event unchanged (SyncPod in pkg/kubelet/kuberuntime). If an
-// unknown error contains no gRPC status, it does not show whether the kubelet or the runtime failed.
+// unknown error contains no gRPC status, it does not show whether the kubelet or the runtime failed. If an unknown
+// error contains a gRPC status, the runtime failed, possibly because of the pod's configuration.
 func sandboxObstacleOf(message string) obstacle {
 	text := strings.ToLower(imagepull.WithoutQuotes(message))
 	text = strings.TrimPrefix(text, "failed to create pod sandbox: ")
@@ -263,8 +294,11 @@ func sandboxObstacleOf(message string) obstacle {
 			return row.obstacle
 		}
 	}
-	if strings.Contains(text, "rpc error: ") {
-		return obstacleSandbox
+	switch inText := func(words string) bool { return strings.Contains(text, words) }; {
+	case !inText("rpc error: "):
+		return obstacleSandboxUnknown
+	case slices.ContainsFunc(runtimeTexts, inText):
+		return obstacleSandboxRuntime
 	}
-	return obstacleSandboxUnknown
+	return obstacleSandbox
 }

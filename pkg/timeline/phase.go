@@ -97,7 +97,7 @@ var phaseTable = []phaseRow{
 	{PhaseAPIServer, CauseAPIServer, "until the kubelet could read from the API server", aboutNothing,
 		"The kubelet cannot read objects that the pod needs from the API server."},
 	{PhasePodConfig, CauseConfig, "waiting for the pod's configuration", aboutNothing,
-		"A ConfigMap, Secret or runtime class of the pod is missing."},
+		"A ConfigMap, Secret or runtime class of the pod is missing, or its memory limit is too low for a sandbox."},
 	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing,
 		"The kubelet mounts volumes before it requests the sandbox."},
 	{PhaseDevice, CauseDevice, "preparing dynamic resources", aboutNothing,

@@ -170,8 +170,12 @@ func (l *simulatedPod) draw() {
 // sandbox and the next attempt belongs to the phase of the failure.
 func (l *simulatedPod) runSandbox() {
 	phase, message := PhaseNetwork, `rpc error: failed to setup network for sandbox "%d"`
-	if l.chance(0.3) {
-		phase, message = PhaseSandbox, `rpc error: failed to start sandbox "%d"`
+	switch {
+	case !l.chance(0.3):
+	case l.wording%3 == 0:
+		phase, message = PhasePodConfig, `rpc error: failed to start sandbox "%d": OOM-killed (memory limit too low?)`
+	default:
+		phase, message = PhaseSandbox, `rpc error: failed to start sandbox "%d": no space left on device`
 	}
 	wait, longest := PhaseVolumes, 8*time.Second
 	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {

@@ -1,0 +1,34 @@
+package timeline
+
+import "testing"
+
+// TestObstacles checks the obstacles of Events whose texts come from different runtimes.
+func TestObstacles(t *testing.T) {
+	const sandbox, status = "FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = "
+	const runc = status + `failed to start sandbox "9f": failed to create containerd task: failed to create shim ` +
+		"task: OCI runtime create failed: runc create failed: unable to start container process: "
+	for _, test := range []struct {
+		reason, message string
+		want            obstacle
+	}{
+		{sandbox, runc + "container init was OOM-killed (memory limit too low?): unknown", obstacleSandboxMemory},
+		{sandbox, status + "container create failed: OOM: the memory limit could be too low", obstacleSandboxMemory},
+		{sandbox, status + "pod set memory limit 1048576 too low; should be at least 12582912", obstacleSandboxMemory},
+		{sandbox, runc + "error during container init: open /proc/sys/net/x: no such file or directory: unknown",
+			obstacleSandbox},
+		{sandbox, runc + "unable to apply cgroup configuration: unknown", obstacleSandbox},
+		{sandbox, status + "failed to create containerd container: write /x: no space left on device",
+			obstacleSandboxRuntime},
+		{sandbox, "Failed to create pod sandbox: rpc error: code = Unavailable desc = error reading from server: EOF",
+			obstacleSandboxRuntime},
+		{sandbox, "Failed to create pod sandbox: write /x: no space left on device", obstacleSandboxUnknown},
+		{sandbox, status + `[failed to set up sandbox container "9f" network for pod "app": networkPlugin cni failed]`,
+			obstacleSandboxNetwork},
+		{sandbox, status + `failed pulling image "registry.k8s.io/pause:3.10": no such host`, obstacleSandboxImage},
+		{"FailedSync", "error determining status: no", obstacleOther},
+	} {
+		if got, ok := obstacleOf(test.reason, test.message); got != test.want || !ok {
+			t.Errorf("%s %q: %d %v, want %d", test.reason, test.message, got, ok, test.want)
+		}
+	}
+}
