@@ -16,20 +16,20 @@ func (f *fold) obstacleSteps(begun step) []step {
 		if i > 0 {
 			before := f.obstacles[i-1]
 			if due := retryMilestone(i - 1); f.bounds.find(due) != nil {
-				steps = append(steps, stepWith(due, f.phasesBetween(before, before.dueBy(), nil)))
+				steps = append(steps, stepWith(due, f.phasesBetween(begun, before, before.dueBy(), nil)))
 				phases = f.phasesAfterRetry(begun, before, o)
 			} else {
-				phases = f.phasesBetween(before, o.earliest, o.from)
+				phases = f.phasesBetween(begun, before, o.earliest, o.from)
 			}
 		}
 		steps = append(steps, stepWith(o.key, phases))
 	}
 	last := f.obstacles[len(f.obstacles)-1]
 	if due := retryMilestone(len(f.obstacles) - 1); f.bounds.find(due) != nil {
-		steps = append(steps, stepWith(due, f.phasesBetween(last, last.latestRetry(), nil)))
+		steps = append(steps, stepWith(due, f.phasesBetween(begun, last, last.latestRetry(), nil)))
 		return mergeRepeated(append(steps, f.stepToSandbox(begun, last.from.row().phases)))
 	}
-	ahead := stepWith(begun.key, f.phasesBetween(last, maxInstant, nil))
+	ahead := stepWith(begun.key, f.phasesBetween(begun, last, maxInstant, nil))
 	ahead.undated = begun.undated
 	return mergeRepeated(append(steps, ahead))
 }
@@ -52,9 +52,13 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is
 // the obstacle that the kubelet reported at the instant "until". If the period does not end with an obstacle, "next" is
-// nil.
-func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
+// nil. If the time of the kubelet's retry has no known limit, the retry might have succeeded long before the instant
+// "until". Then the period can also contain the later steps until the sandbox began.
+func (f *fold) phasesBetween(begun step, o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
+	if o.from.row().retry == nil {
+		phases = uniquePhases(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
+	}
 	if o.from.fromRuntime && next == nil && o.latest == o.from.last.latest {
 		// The network might have become ready after the runtime last reported it as not ready. Then the kubelet might
 		// have started to mount volumes.

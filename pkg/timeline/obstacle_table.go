@@ -22,7 +22,7 @@ const (
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
-	obstacleOther          // any other Event whose reason begins with Failed; the reason Failed itself is no obstacle
+	obstacleOther          // any other Event whose reason begins with Failed, except Failed and harmlessReasons
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
@@ -239,7 +239,12 @@ var mountTexts = []struct {
 	{"failed to sync secret cache", obstacleMountSync},
 }
 
-// obstacleOf returns the obstacle that a kubelet Event names. ok is false if the Event names no obstacle.
+// harmlessReasons lists reasons that begin with Failed, but do not mean that the kubelet cannot start the pod. The
+// kubelet continues without a missing pull secret (getPullSecretsForPod in pkg/kubelet). The scheduler creates
+// FailedScheduling Events before the binding.
+var harmlessReasons = []string{"FailedToRetrieveImagePullSecret", "FailedScheduling"}
+
+// obstacleOf returns the obstacle that an Event names. ok is false if the Event names no obstacle.
 func obstacleOf(reason, message string) (o obstacle, ok bool) {
 	switch reason {
 	case "NetworkNotReady":
@@ -248,6 +253,8 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 		return obstacleDevice, true
 	case "FailedCreatePodContainer":
 		return obstaclePodSetup, true
+	case "Failed": // most of these Events are about containers
+		return obstaclePodSetup, strings.HasPrefix(message, "error making pod data directories: ")
 	case "FailedMount", "FailedMapVolume", "FailedAttachVolume":
 		text := imagepull.WithoutQuotes(message)
 		switch {
@@ -271,7 +278,7 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 	case "FailedCreatePodSandBox":
 		return sandboxObstacleOf(message), true
 	}
-	if strings.HasPrefix(reason, "Failed") && reason != "Failed" {
+	if strings.HasPrefix(reason, "Failed") && !slices.Contains(harmlessReasons, reason) {
 		return obstacleOther, true
 	}
 	return 0, false

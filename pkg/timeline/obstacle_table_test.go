@@ -25,10 +25,26 @@ func TestObstacles(t *testing.T) {
 		{sandbox, status + `[failed to set up sandbox container "9f" network for pod "app": networkPlugin cni failed]`,
 			obstacleSandboxNetwork},
 		{sandbox, status + `failed pulling image "registry.k8s.io/pause:3.10": no such host`, obstacleSandboxImage},
+		{"Failed", "error making pod data directories: mkdir /x: no space left on device", obstaclePodSetup},
 		{"FailedSync", "error determining status: no", obstacleOther},
 	} {
 		if got, ok := obstacleOf(test.reason, test.message); got != test.want || !ok {
 			t.Errorf("%s %q: %d %v, want %d", test.reason, test.message, got, ok, test.want)
+		}
+	}
+}
+
+// TestHarmlessFailures checks that some Events about failures are no obstacles.
+func TestHarmlessFailures(t *testing.T) {
+	for reason, message := range map[string]string{
+		"FailedToRetrieveImagePullSecret": "Unable to retrieve some image pull secrets (regcred); attempting to pull " +
+			"the image may not succeed.",
+		"FailedScheduling": "0/3 nodes are available: 3 Insufficient cpu.",
+		"Failed":           `Failed to pull image "x": no`,
+		"BackOff":          "Back-off restarting failed container",
+	} {
+		if got, ok := obstacleOf(reason, message); ok {
+			t.Errorf("%s: obstacle %d", reason, got)
 		}
 	}
 }
