@@ -3,6 +3,7 @@ package timeline
 import "time"
 
 // The phases of a termination. A termination can also have the phases PhaseKubeletPickup and PhaseUnattributed.
+// PhaseUnattributed can also stand for PhaseNetwork, PhaseVolumes or PhaseAPIServer.
 const (
 	// PhasePreStopHook lasts from the time when the kubelet picks up the deletion request to the end of the container.
 	// The phase includes the time after the hook, because no evidence shows when the hook itself ended.
@@ -12,12 +13,12 @@ const (
 	PhaseGrace Phase = "grace"
 	PhaseKill  Phase = "kill" // from the end of the grace period to the kill of the container
 	// PhaseSandboxStop lasts from the end of the last container to the runtime's first response that contains no ready
-	// sandbox.
+	// sandbox. During PhaseSandboxStop, CRI-O calls the network plugin.
 	PhaseSandboxStop Phase = "sandbox_stop"
 	// PhaseObjectDeletion lasts from the runtime's first response that contains no ready sandbox to the deletion of the
 	// object. If the object has finalizers, the phase ends when the kubelet releases the object. To release the object,
-	// the kubelet deletes it with the grace period 0. During PhaseObjectDeletion, the kubelet cleans up volumes and
-	// cgroups, and calls the API server.
+	// the kubelet deletes it with the grace period 0. During PhaseObjectDeletion, containerd calls the network plugin.
+	// The kubelet cleans up volumes and cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
 	// PhaseFinalizers begins when the kubelet releases the object, and lasts until the object is gone.
 	PhaseFinalizers Phase = "finalizers"
@@ -27,6 +28,7 @@ const (
 var terminationCauses = map[Phase]Cause{
 	PhaseKubeletPickup: CauseKubelet, PhasePreStopHook: CauseApp, PhaseGrace: CauseApp, PhaseKill: CauseRuntime,
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
+	PhaseNetwork: CauseNetwork, PhaseVolumes: CauseVolumes, PhaseAPIServer: CauseAPIServer,
 }
 
 // Termination describes one pod's termination, from the request to delete the pod to the deletion of its object.

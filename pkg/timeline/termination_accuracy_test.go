@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -11,6 +12,10 @@ type terminationTruth struct {
 	requested, begun, finished, down, gone time.Time
 	killed                                 bool
 	again                                  time.Time // the second request to stop, by a restarted kubelet; or begun
+	// network is the time that the network plugin took. networkFirst is true if the runtime calls the plugin before the
+	// sandbox stops.
+	network      time.Duration
+	networkFirst bool
 }
 
 func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth {
@@ -29,6 +34,14 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 	}
 	e.down = e.finished.Add(some(300 * time.Millisecond))
 	e.gone = e.down.Add(some(2 * time.Second))
+	e.network, e.networkFirst = some(300*time.Millisecond), random.IntN(2) == 0
+	if random.IntN(4) == 0 {
+		e.network = some(time.Minute)
+	}
+	e.gone = e.gone.Add(e.network)
+	if e.networkFirst {
+		e.down = e.down.Add(e.network)
+	}
 	return e
 }
 
@@ -71,7 +84,7 @@ func (e terminationTruth) observations(random *rand.Rand, grace time.Duration) (
 			run.FinishedAt, run.ExitCode = e.finished, code
 		}
 		o.Containers = append(o.Containers, run)
-		o.Sandboxes = append(o.Sandboxes, Sandbox{ID: "s", Ready: queried.Before(e.down)})
+		o.Sandboxes = append(o.Sandboxes, Sandbox{ID: "s", Ready: queried.Before(e.down), Unstamped: e.networkFirst})
 		all = append(all, o)
 	}
 	if random.IntN(2) == 0 {
@@ -115,6 +128,18 @@ func TestTerminationErrorsContainTruth(t *testing.T) {
 				t.Errorf("end %d: %s, killed %v", n, s.How, truth.killed)
 			}
 		}
+		sandbox, object := truth.down.Sub(truth.finished), truth.gone.Sub(truth.down)
+		if truth.networkFirst {
+			sandbox -= truth.network
+		} else {
+			object -= truth.network
+		}
+		if truth.network > 10*time.Second && !slices.ContainsFunc(end.Phases, func(p Span) bool {
+			return slices.Contains(p.MergedWith, PhaseNetwork)
+		}) {
+			t.Errorf("end %d: the network plugin took %s but is no candidate: %+v of %+v", n, truth.network, end,
+				observations)
+		}
 		for _, p := range end.Phases {
 			if len(p.MergedWith) > 0 {
 				continue
@@ -133,9 +158,9 @@ func TestTerminationErrorsContainTruth(t *testing.T) {
 			case PhaseKill:
 				within("kill", p.Duration(), truth.finished.Sub(due), p.Error)
 			case PhaseSandboxStop:
-				within("sandbox", p.Duration(), truth.down.Sub(truth.finished), p.Error)
+				within("sandbox", p.Duration(), sandbox, p.Error)
 			case PhaseObjectDeletion:
-				within("object", p.Duration(), truth.gone.Sub(truth.down), p.Error)
+				within("object", p.Duration(), object, p.Error)
 			}
 		}
 		if t.Failed() && n > 20 {

@@ -23,6 +23,8 @@ var sharedWithTermination = []string{
 	"codeKilled", "comparePods", "lostRun", "reasonOutOfMemory", "signalKill", "signalOf",
 	// verdict.go
 	"leastNamed", "partLength", "seconds", "unattributedText", "verdictParts",
+	// fold_steps_obstacles.go
+	"uniquePhases",
 }
 
 // TestTerminationIsApart checks that start-ups and terminations stay separate. The other files of the package use only

@@ -11,7 +11,10 @@ type terminationStep struct {
 	phase Phase
 	// The field "also" lists other phases that the step can contain. The evidence cannot separate these phases from
 	// the step's own phase.
-	also      []Phase
+	also []Phase
+	// The field "hidden" lists work of other parties that is part of the step, but usually takes little time. If the
+	// step lasts longer than usualCleanup, this work might have taken the time.
+	hidden    []Phase
 	container string
 	end       bound
 	known     bool // there is evidence for the end of the step
@@ -55,18 +58,20 @@ func (f *terminationFold) terminationSteps() []terminationStep {
 	}
 	down.earliest = min(down.earliest, down.latest)
 	lost := slices.ContainsFunc(f.stopped, func(s stopBound) bool { return s.lost })
-	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.e.sandboxDown != 0 && !lost,
-		milestone: "sandbox_stopped"})
+	steps = append(steps, terminationStep{phase: PhaseSandboxStop, hidden: f.hiddenInSandboxStop(), end: down,
+		known: f.e.sandboxDown != 0 && !lost, milestone: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.e.sandboxReady), gone.latest)
 	if f.e.hadFinalizers && f.e.releasedAt <= f.gone.latest {
 		let := bound{earliest: gone.earliest, latest: f.e.releasedAt, bias: biasLatest,
 			origins: origins(0).with(originArrival)}
 		let.earliest = min(let.earliest, let.latest)
-		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, end: let, known: true, milestone: "released"})
+		steps = append(steps, terminationStep{phase: PhaseObjectDeletion, hidden: f.hiddenInObjectDeletion(), end: let,
+			known: true, milestone: "released"})
 		return append(steps, terminationStep{phase: PhaseFinalizers, end: gone, known: f.e.Over(), milestone: "gone"})
 	}
-	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.e.Over(), milestone: "gone"})
+	return append(steps, terminationStep{phase: PhaseObjectDeletion, hidden: f.hiddenInObjectDeletion(), end: gone,
+		known: f.e.Over(), milestone: "gone"})
 }
 
 // stopSteps appends the steps up to the end of a container. The end of the container's grace period is known only
@@ -156,17 +161,17 @@ func (f *terminationFold) span(
 		StartAt: start.time(), EndAt: until.time(),
 		Sources: (from.origins | to.origins).sources(), Open: open,
 	}
-	var names []Phase
+	var names, hidden []Phase
 	for _, step := range merged {
 		s.Container = cmp.Or(s.Container, step.container)
-		for _, phase := range append([]Phase{step.phase}, step.also...) {
-			if !slices.Contains(names, phase) {
-				names = append(names, phase)
-			}
-			if terminationCauses[phase] != s.Cause {
-				s.Cause = CauseUnknown
-			}
-		}
+		names = uniquePhases(names, []Phase{step.phase}, step.also)
+		hidden = uniquePhases(hidden, step.hidden)
+	}
+	if s.Duration() > usualCleanup {
+		names = uniquePhases(names, hidden)
+	}
+	if slices.ContainsFunc(names, func(p Phase) bool { return terminationCauses[p] != s.Cause }) {
+		s.Cause = CauseUnknown
 	}
 	switch {
 	case s.Cause == CauseUnknown:
@@ -178,6 +183,9 @@ func (f *terminationFold) span(
 		to = bound{earliest: until, latest: until}
 	}
 	s.Error = lengthError(from.withEstimate(start), to.withEstimate(until))
+	if len(hidden) > 0 && s.Cause != CauseUnknown {
+		s.Error = max(s.Error, s.Duration()) // no evidence shows how much of the time the hidden work took
+	}
 	return s
 }
 

@@ -13,6 +13,8 @@ var terminationTexts = map[Phase]string{
 	PhasePreStopHook:   "in the pre-stop hook and stop of %s",
 	PhaseGrace:         "until %s stopped", PhaseKill: "killing %s", PhaseSandboxStop: "stopping the sandbox",
 	PhaseObjectDeletion: "until the kubelet released the object", PhaseFinalizers: "held by finalizers",
+	PhaseNetwork: "removing the network", PhaseVolumes: "unmounting volumes",
+	PhaseAPIServer: "until the API server deleted the object",
 }
 
 // Verdict returns one sentence about a termination. The sentence contains the total, the problem of the

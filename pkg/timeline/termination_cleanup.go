@@ -1,0 +1,37 @@
+package timeline
+
+import "time"
+
+// usualCleanup is longer than the cleanup after a pod's last container usually takes, if no component is slow. The
+// kubelet lists the containers once a second and limits the rate of its status updates. It looks for volumes to unmount
+// every 100 ms, and checks every 300 ms whether all volumes are unmounted (pkg/kubelet/volumemanager).
+const usualCleanup = 2 * time.Second
+
+// hiddenInSandboxStop returns the other parties that can delay the end of the sandbox. CRI-O calls the network plugin
+// before it stops the sandbox (server/sandbox_stop.go).
+func (f *terminationFold) hiddenInSandboxStop() []Phase {
+	if f.e.networkFirst {
+		return f.networkRemoval()
+	}
+	return nil
+}
+
+// hiddenInObjectDeletion returns the other parties that can delay the kubelet's release of the object. containerd calls
+// the network plugin after it stopped the sandbox (internal/cri/server/sandbox_stop.go), and the kubelet waits for
+// this call. Then the kubelet waits until all volumes are unmounted. Last, the kubelet calls the API server.
+func (f *terminationFold) hiddenInObjectDeletion() []Phase {
+	hidden := f.networkRemoval()
+	if f.e.pod.RemoteVolumes {
+		hidden = append(hidden, PhaseVolumes)
+	}
+	return append(hidden, PhaseAPIServer)
+}
+
+// networkRemoval returns the phase in which the network plugin removes the pod from the network. For a pod on the
+// node's network, the runtime calls no network plugin.
+func (f *terminationFold) networkRemoval() []Phase {
+	if f.e.pod.HostNetwork {
+		return nil
+	}
+	return []Phase{PhaseNetwork}
+}
