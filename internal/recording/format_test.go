@@ -41,7 +41,7 @@ var formatTests = []struct {
 			Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
 			Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, FailedBy: noon,
 			HostNetwork: true, ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
-			PullSecrets: true,
+			PullSecrets: true, ScheduledByKubelet: true,
 			Containers: []timeline.Container{
 				{
 					Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways,
@@ -68,7 +68,7 @@ var formatTests = []struct {
 			`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,` +
 			`"transition_at":"2026-03-01T12:00:00Z"}],"readiness_gates":true,"generation":2,` +
 			`"kubelet_generation":1,"unschedulable_at":"2026-03-01T12:00:00Z","fields_managed":true,` +
-			`"failed_by":"2026-03-01T12:00:00Z",` +
+			`"scheduled_by_kubelet":true,"failed_by":"2026-03-01T12:00:00Z",` +
 			`"host_network":true,"resource_claims":true,"volume_claims":true,"remote_volumes":true,` +
 			`"pull_secrets":true,` +
 			`"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +

@@ -57,6 +57,8 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		KubeletGeneration: pod.Status.ObservedGeneration,
 		UnschedulableAt:   unschedulableAt(pod.ManagedFields),
 		Containers:        convertContainers(pod),
+
+		ScheduledByKubelet: scheduledByKubelet(pod.ManagedFields),
 	}
 	if uid := staticUID(pod); uid != "" {
 		converted.RuntimeUID = uid

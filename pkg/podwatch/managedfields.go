@@ -2,6 +2,7 @@ package podwatch
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,16 +13,35 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// containsReason reports whether a set of managed fields contains the field "reason" of the condition PodScheduled. A
-// scheduler sets a reason if it finds no node for the pod. The kubelet writes PodScheduled without a reason.
-// containsReason does not use the name of the field manager, because the kubelet's name can also be k3s or kubelite.
-func containsReason(fields []byte) bool {
-	_, condition, found := bytes.Cut(fields, scheduledCondition)
-	if !found {
-		return false
-	}
+// scheduledFields returns the part of a set of managed fields that lists the fields of the condition PodScheduled. The
+// result is empty if the set does not contain this condition. A scheduler sets the field "reason" if it finds no node
+// for the pod. The kubelet writes PodScheduled without a reason. So nothing needs the name of the field manager. The
+// kubelet's name can also be k3s or kubelite.
+func scheduledFields(fields []byte) []byte {
+	_, condition, _ := bytes.Cut(fields, scheduledCondition)
 	condition, _, _ = bytes.Cut(condition, []byte(`"k:{`)) // the next condition
-	return bytes.Contains(condition, []byte(`"f:reason"`))
+	return condition
+}
+
+var (
+	reasonField    = []byte(`"f:reason"`)
+	typeField      = []byte(`"f:type"`)
+	startTimeField = []byte(`"f:startTime"`)
+)
+
+// scheduledByKubelet reports whether the kubelet wrote the whole condition PodScheduled. Only the kubelet sets
+// status.startTime. If the API server had written PodScheduled before, the kubelet would have changed at most the field
+// observedGeneration of this condition.
+func scheduledByKubelet(fields []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(fields, func(entry metav1.ManagedFieldsEntry) bool {
+		if entry.Subresource != "status" || entry.FieldsV1 == nil {
+			return false
+		}
+		written := entry.FieldsV1.GetRawBytes()
+		scheduled := scheduledFields(written)
+		return bytes.Contains(scheduled, typeField) && !bytes.Contains(scheduled, reasonField) &&
+			bytes.Contains(written, startTimeField)
+	})
 }
 
 // latestStatusChange returns the time when the component that wrote status.phase last changed the pod's status. The
@@ -51,7 +71,7 @@ func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil {
 			continue
 		}
-		if !containsReason(entry.FieldsV1.GetRawBytes()) {
+		if !bytes.Contains(scheduledFields(entry.FieldsV1.GetRawBytes()), reasonField) {
 			continue
 		}
 		if stamp := untrusted.Time(*entry.Time); stamp.After(at) {

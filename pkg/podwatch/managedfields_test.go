@@ -65,6 +65,43 @@ func TestUnschedulableAt(t *testing.T) {
 	}
 }
 
+func TestScheduledByKubelet(t *testing.T) {
+	const (
+		condition = `"k:{\"type\":\"PodScheduled\"}":`
+		refused   = condition + `{".":{},"f:reason":{},"f:type":{}},`
+	)
+	kubelet := func(scheduled string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status",
+			Time: new(stamp(3)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{` + scheduled +
+				`"k:{\"type\":\"Ready\"}":{".":{},"f:reason":{},"f:type":{}}},"f:startTime":{}}}`),
+		}
+	}
+	whole := kubelet(condition + `{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}},`)
+	ofSpec := whole
+	ofSpec.Subresource = ""
+	withoutFields := whole
+	withoutFields.FieldsV1 = nil
+	for name, test := range map[string]struct {
+		entry metav1.ManagedFieldsEntry
+		want  bool
+	}{
+		"the creator set the node":                  {whole, true},
+		"bound by a scheduler, kubelet before 1.34": {kubelet(""), false},
+		"bound by a scheduler":                      {kubelet(condition + `{"f:observedGeneration":{}},`), false},
+		"unschedulable at first, in k3s":            {kubelet(refused), false},
+		"the scheduler":                             {schedulerEntry(stamp(3)), false},
+		"not the status":                            {ofSpec, false},
+		"no fields":                                 {withoutFields, false},
+	} {
+		got := convertPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			ManagedFields: []metav1.ManagedFieldsEntry{test.entry}}}).ScheduledByKubelet
+		if got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
 func TestFailedBy(t *testing.T) {
 	entry := func(second int, subresource, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{

@@ -165,13 +165,13 @@ func (bs bounds) capAt(now instant) (cut bool) {
 // and starts work immediately. The status that reports this milestone reaches the agent later, because the kubelet
 // queues status updates and the API server adds delay. Even on an idle node, the status sometimes arrives 50 to 300 ms
 // after the kubelet has picked up the pod. If the kubelet's own timestamp contradicts the new estimate, biasToPickup
-// changes nothing.
-func (bs bounds) biasToPickup() {
-	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
-	if scheduled == nil || acknowledged == nil || scheduled.bias != biasLatest {
+// changes nothing. The argument reachedNode is the milestone at which the pod reached the node.
+func (bs bounds) biasToPickup(reachedNode milestoneKey) {
+	reached, acknowledged := bs.find(reachedNode), bs.find(podMilestone(MilestoneAcknowledged))
+	if reached == nil || acknowledged == nil || reached.bias != biasLatest {
 		return
 	}
-	came := scheduled.estimate()
+	came := reached.estimate()
 	if acknowledged.earliest <= came+liveSlack && came <= acknowledged.latest {
 		acknowledged.bias, acknowledged.notBefore = biasEarliest, came
 	}

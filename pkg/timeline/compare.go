@@ -41,7 +41,7 @@ func comparePods(a, b *Pod) int {
 		cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name),
 		cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.KubeletGeneration, b.KubeletGeneration),
 		a.UnschedulableAt.Compare(b.UnschedulableAt), compareBools(a.FieldsManaged, b.FieldsManaged),
-		a.FailedBy.Compare(b.FailedBy),
+		compareBools(a.ScheduledByKubelet, b.ScheduledByKubelet), a.FailedBy.Compare(b.FailedBy),
 		compareBools(a.HostNetwork, b.HostNetwork), compareBools(a.ResourceClaims, b.ResourceClaims),
 		compareBools(a.VolumeClaims, b.VolumeClaims), compareBools(a.RemoteVolumes, b.RemoteVolumes),
 		compareBools(a.PullSecrets, b.PullSecrets),

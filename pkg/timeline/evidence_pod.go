@@ -18,6 +18,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 	}
 	e.keepGeneration(o.Pod.Generation)
+	if o.Pod.boundByCreator() && !e.boundByCreator {
+		e.boundByCreator, e.changed = true, true
+	}
 	if o.Pod.KubeletGeneration > 0 && !e.kubelet133 {
 		e.kubelet133, e.changed = true, true
 	}

@@ -62,7 +62,7 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	sequences := f.milestonesInOrder()
 	f.milestoneConflicts = append(f.milestoneConflicts, tighten(sequences)...)
 	cut := f.bounds.capAt(f.asOf)
-	f.bounds.biasToPickup()
+	f.bounds.biasToPickup(f.e.reachedNode())
 	orderEstimates(sequences)
 	t = f.assemble()
 	return t, f.validUntil(&t, cut)
@@ -86,7 +86,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 }
 
 // gather collects the evidence's constraints in sorted order. If the kubelet requested an image for a restart of a
-// container, gather leaves out this request. gather also adds the constraints that the fold derives from several
+// container, gather leaves out this request. If the pod's creator set the node, gather leaves out the binding. gather
+// also adds the constraints that the fold derives from several
 // Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
@@ -98,6 +99,9 @@ func (f *fold) gather() {
 	for _, c := range f.e.constraints {
 		if c.key.milestone == MilestonePullRequested {
 			continue // pullEvidence.requests contains this request
+		}
+		if c.key.milestone == MilestoneScheduled && f.e.boundByCreator {
+			continue // the kubelet wrote the condition PodScheduled
 		}
 		if c.key.milestone == MilestoneInspectFailed || c.key.milestone == MilestoneNameRefused {
 			if attempt, known := f.attemptOfCheck(c.key.container, c.origin, c.latest); known {

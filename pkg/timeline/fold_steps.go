@@ -39,7 +39,7 @@ func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.container !
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
-	if f.e.pod.ReadAt.IsZero() {
+	if f.e.pod.ReadAt.IsZero() && !f.e.boundByCreator {
 		steps = f.appendScheduling(steps)
 	}
 	steps = append(steps, f.pickupStep())

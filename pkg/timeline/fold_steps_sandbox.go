@@ -141,8 +141,8 @@ func (f *fold) sandboxSteps() []step {
 // agent at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's delay.
 func (f *fold) pickupStep() step {
 	s := step{key: podMilestone(MilestoneAcknowledged), phase: PhaseKubeletPickup}
-	scheduled := f.bounds.find(podMilestone(MilestoneScheduled))
-	if first := f.e.firstSeen; scheduled != nil && first.new && at(first.at)-scheduled.latest > firstCheck {
+	reached := f.bounds.find(f.e.reachedNode())
+	if first := f.e.firstSeen; reached != nil && first.new && at(first.at)-reached.latest > firstCheck {
 		s.also = alsoAPIServer
 	}
 	return s

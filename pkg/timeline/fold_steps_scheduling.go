@@ -122,3 +122,21 @@ func (p *Pod) refusedBeforeBound() bool {
 	}
 	return true
 }
+
+// boundByCreator reports whether the pod's creator set the node in the spec (spec.nodeName), so that no scheduler was
+// involved. When a scheduler binds a pod, the API server sets the node and the condition PodScheduled in one update
+// (BindingREST in registry/core/pod/storage). So without a scheduler, the pod has a node but no true PodScheduled
+// until the kubelet writes its first status. The kubelet then stamps PodScheduled with the time of this status.
+func (p *Pod) boundByCreator() bool {
+	return p.ReadAt.IsZero() && (p.ScheduledByKubelet || p.AcknowledgedAt.IsZero() &&
+		!slices.ContainsFunc(p.Conditions, func(c Condition) bool { return c.Type == "PodScheduled" && c.True }))
+}
+
+// reachedNode returns the milestone at which the kubelet could pick up the pod: the binding, or the creation if the
+// pod's creator set the node.
+func (e *Evidence) reachedNode() milestoneKey {
+	if e.boundByCreator {
+		return podMilestone(MilestoneCreated)
+	}
+	return podMilestone(MilestoneScheduled)
+}

@@ -59,6 +59,9 @@ type Pod struct {
 	// FieldsManaged is true if the object had managed fields. If FieldsManaged is false, UnschedulableAt is zero but
 	// proves nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
+	// ScheduledByKubelet is true if the kubelet wrote the whole condition PodScheduled (metadata.managedFields). When a
+	// scheduler binds a pod, the API server writes this condition. The kubelet writes it only if it is absent.
+	ScheduledByKubelet bool `json:"scheduled_by_kubelet,omitzero"`
 	// FailedBy is the latest possible time when the phase became Failed. At this time, the client that sets
 	// status.phase last changed the status (metadata.managedFields). FailedBy is on the control plane's clock and
 	// truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed fields.

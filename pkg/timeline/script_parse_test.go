@@ -241,6 +241,9 @@ func (s *script) line(line string) error {
 	case "volumeclaims":
 		s.pod.VolumeClaims, s.pod.RemoteVolumes = true, true
 		return nil
+	case "scheduledbykubelet":
+		s.pod.ScheduledByKubelet = true
+		return nil
 	case "unmanaged":
 		s.pod.FieldsManaged = false
 		return nil

@@ -31,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	unmanaged                                      the object has no managed fields
 //	kubelet old                                    the kubelet does not report which generation of the spec it knows
 //	created S                                      when the API server stored the pod; 0 if not given
+//	scheduledbykubelet                             the kubelet wrote the condition PodScheduled
 //	static S                                       a static pod, whose manifest the kubelet read at S
 //	AT pod [listed] CHANGE | CHANGE…               the pod object arrives with this and all earlier changes:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R

@@ -28,6 +28,7 @@ type simulatedPod struct {
 	images        map[string]*storedImage
 	wording       int  // the format of a pull's durations in this kubelet
 	stamped       bool // the runtime has all timestamps of a sandbox (containerd 2)
+	nodeSet       bool // the pod's creator set the node, so no scheduler was involved
 
 	milestones map[trueMilestone]time.Time
 	truth      []stretch // the true phases as docs/architecture.md defines phases
@@ -114,7 +115,12 @@ func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPo
 	l.draw()
 	change(l)
 	l.milestone(trueMilestone{milestone: MilestoneCreated}, l.now)
-	l.advance(PhaseScheduling, nil, MilestoneScheduled, 0, l.randomLength(time.Millisecond, 5*time.Second))
+	waits := l.randomLength(time.Millisecond, 5*time.Second)
+	if l.nodeSet = l.now.Nanosecond()%8 == 0; l.nodeSet { // not a random number, so that other choices do not change
+		l.now = l.now.Add(waits)
+	} else {
+		l.advance(PhaseScheduling, nil, MilestoneScheduled, 0, waits)
+	}
 	l.advance(PhaseKubeletPickup, nil, MilestoneAcknowledged, 0, l.randomLength(2*time.Millisecond, time.Second))
 	l.runSandbox()
 	for _, c := range l.containers {

@@ -61,6 +61,10 @@ func (w *simulatedSources) podObjects() []PodSeen {
 	for _, k := range w.inOrder() {
 		t := w.milestones[k]
 		switch k.milestone {
+		case MilestoneCreated:
+			if w.nodeSet {
+				changes = append(changes, t)
+			}
 		case MilestoneScheduled,
 			MilestoneAcknowledged,
 			MilestoneStarted,
@@ -128,7 +132,11 @@ func (w *simulatedSources) podAt(t time.Time) Pod {
 	when := func(m Milestone) time.Time { return w.upTo(trueMilestone{milestone: m}, t).Truncate(time.Second) }
 	acknowledged := when(MilestoneAcknowledged)
 	p.AcknowledgedAt = acknowledged
-	for kind, at := range map[string]time.Time{"PodScheduled": when(MilestoneScheduled),
+	scheduled := when(MilestoneScheduled)
+	if w.nodeSet { // the kubelet writes the condition PodScheduled with its first status
+		scheduled, p.ScheduledByKubelet = acknowledged, !acknowledged.IsZero()
+	}
+	for kind, at := range map[string]time.Time{"PodScheduled": scheduled,
 		"ContainersReady": when(MilestoneContainersReady), "Ready": when(MilestoneReady)} {
 		switch {
 		case !at.IsZero():
