@@ -217,8 +217,10 @@ func (s *startUp) missingObject(container string) (object string) {
 // failedRuns returns one change for each container that ran several times. With the change, the first run succeeds and
 // takes as long as the latest run took.
 func (s *startUp) failedRuns() (changes []change) {
-	if slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool { return p.Phase == timeline.PhaseSandboxLost }) {
-		return nil // the runs ended because the sandbox stopped
+	if slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool {
+		return slices.Contains(phasesOf(&p), timeline.PhaseSandboxLost)
+	}) {
+		return nil // the runs might have ended because the sandbox stopped
 	}
 	for i := range s.containers {
 		container := &s.containers[i]

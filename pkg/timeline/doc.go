@@ -38,6 +38,7 @@
 //	observation, pod, runtime, requests    observations from sources, and requests to sources
 //	evidence_…, obstacle_table             conversion of observations to constraints
 //	fold_…, work_start, progress, cached   conversion of constraints to a Timeline
+//	crash_backoff                          the wait before a restart of a container
 //	pull_…, lost_events, ephemeral_pulls   image pulls of one pod; pull_log_… compares the pulls of a node
 //	termination, termination_…             terminations: evidence, phases and verdict, apart from start-ups
 //	post_startup                           other events after a start-up

@@ -69,6 +69,7 @@ type Evidence struct {
 	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
 	imageKnown       attemptSet // the sandboxes whose field ImageKnown is true, and the sandboxes in imageFirst
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
+	stopped          attemptSet // the sandboxes that the runtime reported as not ready
 	imageFirst       attemptSet // the sandboxes whose ImageFirst is true and whose BegunAt and NetworkReadyAt are known
 	imageStored      instant    // the latest ImageStoredAt of the sandboxes in imageFirst; maxInstant if any is unknown
 	kubelet133       bool       // the kubelet has version 1.33 or later
@@ -167,10 +168,13 @@ type refusals struct {
 	count       int
 }
 
-// runExit holds the exit code of one run of a container.
+// runExit holds the exit code of one run of a container, and the first report of the back-off after the run.
 type runExit struct {
 	attempt, code int
 	outOfMemory   bool // the kernel killed the container for lack of memory
+	// backoffAt is the arrival time of the first status that reports CrashLoopBackOff after the run; zero if there was
+	// none.
+	backoffAt instant
 }
 
 // NewEvidence returns empty evidence.

@@ -44,6 +44,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 				addRun(MilestoneFinished, last, c.LastRun.FinishedAt)
 			}
 			e.keepExit(evidence, last, c.LastRun.ExitCode, c.LastRun.Reason)
+			if c.State == StateWaiting && c.WaitingReason == crashLoop {
+				e.keepBackoff(evidence, last, at(o.ArrivedAt))
+			}
 		}
 	}
 	if c.State == StateWaiting {
@@ -159,10 +162,11 @@ func (e *Evidence) keepExit(c *containerEvidence, attempt, code int, reason stri
 	if attempt >= maxAttempts {
 		return
 	}
-	ended := runExit{attempt, code, reason == reasonOutOfMemory}
+	ended := runExit{attempt: attempt, code: code, outOfMemory: reason == reasonOutOfMemory}
 	for i := range c.exits {
 		if known := &c.exits[i]; known.attempt == attempt {
 			ended.code, ended.outOfMemory = max(code, known.code), ended.outOfMemory || known.outOfMemory
+			ended.backoffAt = known.backoffAt
 			e.changed = e.changed || ended != *known
 			*known = ended
 			return
@@ -170,6 +174,16 @@ func (e *Evidence) keepExit(c *containerEvidence, attempt, code int, reason stri
 	}
 	e.changed = true
 	c.exits = append(c.exits, ended)
+}
+
+// keepBackoff records that a status reported a back-off after a run. keepBackoff keeps the earliest arrival time.
+func (e *Evidence) keepBackoff(c *containerEvidence, attempt int, arrivedAt instant) {
+	for i := range c.exits {
+		known := &c.exits[i]
+		if known.attempt == attempt && (known.backoffAt == 0 || arrivedAt < known.backoffAt) {
+			known.backoffAt, e.changed = arrivedAt, true
+		}
+	}
 }
 
 // exitCode returns the exit code of a run. If the exit code is unknown, ok is false.

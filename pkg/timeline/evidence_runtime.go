@@ -49,6 +49,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	if known := e.unstamped.with(attempt); s.Unstamped && known != e.unstamped {
 		e.unstamped, e.changed = known, true
 	}
+	if stopped := e.stopped.with(attempt); !s.Ready && stopped != e.stopped {
+		e.stopped, e.changed = stopped, true
+	}
 	if s.ImageFirst && !s.BegunAt.IsZero() && !s.NetworkReadyAt.IsZero() {
 		e.applySandboxRecord(s)
 		return
@@ -117,4 +120,26 @@ func (e *Evidence) applyRun(r ContainerRun) {
 // internal/cri/server/restart.go).
 func (r *ContainerRun) endUnknown() bool {
 	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
+}
+
+// sandboxLost reports whether the runtime reported the pod's latest sandbox as not ready during the start-up. The
+// kubelet replaces such a sandbox.
+func (e *Evidence) sandboxLost() bool {
+	if e.stopped == 0 {
+		return false
+	}
+	if _, over := e.endLearned(); over {
+		return false
+	}
+	latest := uint16(0)
+	for _, c := range e.constraints {
+		if c.key.container != podWide {
+			break // the constraints on the pod's own milestones come first
+		}
+		switch c.key.milestone {
+		case MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning:
+			latest = max(latest, c.key.attempt)
+		}
+	}
+	return e.stopped.has(latest)
 }

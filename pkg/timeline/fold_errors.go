@@ -111,11 +111,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case begin.milestone == MilestoneNameRefused || begin.milestone == MilestoneInspectFailed:
 		return max(f.timeBeyondRefusals(s, begin, end), f.slowest)
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
-		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt), f.lookupAfterBackoff(s, begin))
-		if end.milestone == MilestoneContainerCreated {
-			longer = max(longer, runtimeSlack, f.slowest)
-		}
-		return longer
+		return max(f.undatedBackoff(s, end), f.lookupAfterBackoff(s, begin))
 	case begin.milestone == MilestoneConfigRefused || begin.milestone == MilestoneCreateFailed:
 		beyond := max(f.timeBeyondRefusals(s, begin, end), f.otherRefusalDelay(begin))
 		if end.milestone != MilestoneContainerCreated {

@@ -19,8 +19,11 @@ func (f *fold) runEndStep(c *Container, end step) step {
 	case c.Kind == KindInit && killed:
 		end.also = alsoSandboxLost // the kubelet might have stopped the run when it replaced the sandbox
 	case c.Kind == KindInit:
-	case known && code != 0 && (!killed || explained) && code != codeUnknown:
-		// The run failed either before the loss of the sandbox, or because the kubelet stopped the run.
+	case known && code != 0 && (!killed || explained) && code != codeUnknown,
+		known && code == 0 && end.key.attempt > 0 && c.RestartsAlways:
+		// The run ended either by itself before the loss of the sandbox, or because the kubelet stopped it. After a
+		// container's first run, there is no back-off in which the sandbox could be lost. So only a later run with exit
+		// code 0 can have ended by itself.
 		end.phase, end.also = PhaseSandboxLost, []Phase{end.phase}
 	default:
 		end.phase = PhaseSandboxLost

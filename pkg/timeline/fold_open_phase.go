@@ -126,9 +126,13 @@ func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 
 // createdOrRefused reports whether there is evidence that the kubelet created a container or failed to create it.
 func (f *fold) createdOrRefused(index int16) bool {
-	return slices.ContainsFunc([]Milestone{
-		MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated, MilestoneRunning,
-	}, func(m Milestone) bool { return f.bounds.find(milestoneKey{index, 0, m}) != nil })
+	return slices.ContainsFunc(creationMilestones,
+		func(m Milestone) bool { return f.bounds.find(milestoneKey{index, 0, m}) != nil })
+}
+
+// creationMilestones lists the milestones that show that the kubelet created a container or failed to create it.
+var creationMilestones = []Milestone{
+	MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated, MilestoneRunning,
 }
 
 // nextRun returns the possible phases of the wait for a container's next run. nextRun returns nil in three cases: the
@@ -140,8 +144,8 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	}
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
-	if finished := f.bounds.find(milestoneKey{index, last, MilestoneFinished}); finished != nil &&
-		(finished.estimate() > until || f.wasKilled(index, last)) {
+	finished := f.bounds.find(milestoneKey{index, last, MilestoneFinished})
+	if finished != nil && (finished.estimate() > until || f.wasKilled(index, last)) {
 		return nil
 	}
 	attempt := last + 1
@@ -151,7 +155,10 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	}
 	next := &phaseCandidates{[]Phase{phase}, c.Name, attempt}
 	if c.WaitingReason != crashLoop || f.hasChanged(c) {
-		next.add(f.pullBeforeRestart(c, index)...)
+		next.add(f.alsoBeforeRun(c, attempt)...)
+	}
+	if finished != nil && f.e.sandboxLost() {
+		next.phases = uniquePhases(alsoSandboxLost, f.laterObstacles, next.phases, f.delaysOfSandbox(finished, until))
 	}
 	return next
 }
@@ -224,13 +231,17 @@ func reportedOnlyAfter(first, second Milestone) bool {
 	return false
 }
 
-// willRestart reports whether the container's latest run ended and the kubelet will start the container again. After a
-// failure, the kubelet restarts the container unless RestartsNever is true. After a success, the kubelet restarts the
-// container only if RestartsAlways is true and the container is not an init container.
+// willRestart reports whether the container's latest run ended and the kubelet will start the container again.
 func (f *fold) willRestart(c *Container) bool {
-	index := f.index(c.Name)
-	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
-	code, known := f.e.containers[index].exitCode(int(last))
+	return f.restartsAfter(c, f.lastAttempt(f.index(c.Name), MilestoneContainerCreated, MilestoneRunning,
+		MilestoneFinished))
+}
+
+// restartsAfter reports whether a run of a container ended and the kubelet starts the container again after this run.
+// After a failure, the kubelet restarts the container unless RestartsNever is true. After a success, the kubelet
+// restarts the container only if RestartsAlways is true and the container is not an init container.
+func (f *fold) restartsAfter(c *Container, run uint16) bool {
+	code, known := f.e.containers[f.index(c.Name)].exitCode(int(run))
 	return known && !c.RestartsNever && (code != 0 || c.RestartsAlways && c.Kind != KindInit)
 }
 

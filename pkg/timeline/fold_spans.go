@@ -112,6 +112,9 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if f.mayPrecedeRun(from, until, w) {
 		w.phases = uniquePhases(w.phases, beforeHook)
 	}
+	if isLateReplacement(from, to, w) {
+		w.phases = uniquePhases(w.phases, f.delaysOfSandbox(from, to.latest))
+	}
 	phase, merged := phaseOrGroup(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,

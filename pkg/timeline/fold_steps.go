@@ -66,8 +66,8 @@ func (f *fold) containerSteps(c *Container) chain {
 	for attempt := uint16(0); attempt <= last; attempt++ {
 		create := step{key: milestoneKey{index, attempt, MilestoneContainerCreated}, phase: PhaseContainerCreate}
 		if attempt > 0 {
-			create.phase = phaseBeforeRun(attempt)
-			create.also = f.pullBeforeRestart(c, index)
+			create.phase = f.phaseBeforeRestart(index, attempt)
+			create.also = f.alsoBeforeRun(c, attempt)
 		}
 		refused, why := f.createFailure(index, attempt)
 		if next := create.key; attempt == 0 {
@@ -184,16 +184,6 @@ func (f *fold) stepsUntilKilled(c *Container, attempt uint16) []step {
 		return []step{finished}
 	}
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
-}
-
-// phaseBeforeRun returns the phase before a restart of a container. The kubelet makes the first restart without delay.
-// Before later restarts, the kubelet waits for a back-off, even if the exit code is 0 (doBackOff in
-// pkg/kubelet/kuberuntime).
-func phaseBeforeRun(attempt uint16) Phase {
-	if attempt == 1 {
-		return PhaseKubeletSync
-	}
-	return PhaseCrashBackoff
 }
 
 // containerBefore returns the container on which the kubelet works immediately before the named container, or nil for

@@ -60,6 +60,7 @@ var (
 	alsoAPIServer       = []Phase{PhaseAPIServer}
 	alsoKubeletSync     = []Phase{PhaseKubeletSync}
 	alsoSandboxLost     = []Phase{PhaseSandboxLost}
+	alsoCrashBackoff    = []Phase{PhaseCrashBackoff}
 	alsoUnattributed    = []Phase{PhaseUnattributed} // the step can contain work that no other phase describes
 	alsoResponseDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
@@ -88,23 +89,85 @@ func (f *fold) laterSandboxes() []chain {
 		if f.mayPullImageFirst(attempt) {
 			begun[0].also = uniquePhases(begun[0].also, alsoSandboxImage)
 		}
+		if f.mayBackOffUntil(begun[0].key) {
+			begun[0].also = uniquePhases(begun[0].also, alsoCrashBackoff)
+		}
 		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
 	}
 	return chains
 }
 
-// endedWithSandbox reports whether another sandbox began between the end of a run and the creation of the container's
-// next run. If no next run is known, any later sandbox counts.
-func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
-	finished, next := f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}),
-		f.bounds.find(milestoneKey{index, attempt + 1, MilestoneContainerCreated})
-	if finished == nil {
+// mayBackOffUntil reports whether a container was between two runs when a later sandbox began, and might have been in
+// back-off before the earlier sandbox was lost. The kubelet makes the first restart of a container without back-off.
+func (f *fold) mayBackOffUntil(sandbox milestoneKey) bool {
+	begun := f.bounds.find(sandbox)
+	return begun != nil && slices.ContainsFunc(f.containers, func(c *Container) bool {
+		index := f.index(c.Name)
+		for run := f.lastAttempt(index, MilestoneFinished); run > 0; run-- {
+			if f.isBetweenRuns(index, run, begun.estimate()) && f.restartsAfter(c, run) {
+				return true
+			}
+		}
 		return false
+	})
+}
+
+// isBetweenRuns reports whether an instant is between the end of a run and the creation of the container's next run. If
+// no next run is known, any instant after the end of the run counts.
+func (f *fold) isBetweenRuns(index int16, run uint16, t instant) bool {
+	finished, next := f.bounds.find(milestoneKey{index, run, MilestoneFinished}),
+		f.bounds.find(milestoneKey{index, run + 1, MilestoneContainerCreated})
+	return finished != nil && finished.estimate() <= t && (next == nil || t <= next.estimate())
+}
+
+// endedWithSandbox reports whether a run might have ended because its sandbox was lost: another sandbox began between
+// the end of the run and the creation of the container's next run, or the lost sandbox has not been replaced yet. If
+// the kubelet reported a back-off before the other sandbox began, the run had ended before the loss of the sandbox.
+func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
+	reported := f.e.containers[index].backoffReportedAt(attempt)
+	if reported == 0 && f.isBetweenRuns(index, attempt, maxInstant) && f.e.sandboxLost() {
+		return true
 	}
 	return slices.ContainsFunc(f.sandboxes, func(c chain) bool {
 		begun := f.bounds.find(c.steps[0].key)
-		return begun != nil && finished.estimate() <= begun.estimate() &&
-			(next == nil || begun.estimate() <= next.estimate())
+		return begun != nil && f.isBetweenRuns(index, attempt, begun.estimate()) &&
+			(reported == 0 || reported > begun.earliest)
+	})
+}
+
+// isLateReplacement reports whether the kubelet began another sandbox so late after the milestone "from" that the loss
+// of the earlier sandbox alone might not explain the delay.
+func isLateReplacement(from, to *bound, w phaseCandidates) bool {
+	return to.key.container == podWide && slices.Contains(w.phases, PhaseSandboxLost) &&
+		to.latest.sub(from.earliest) > sandboxPatience
+}
+
+// delaysOfSandbox returns the phases that might have delayed the replacement of a lost sandbox between the milestone
+// "from" and the instant "until". The kubelet might have been stopped. After a reboot of the node, the kubelet mounts
+// the volumes again. Only Events show other obstacles.
+func (f *fold) delaysOfSandbox(from *bound, until instant) []Phase {
+	delays := uniquePhases(alsoKubeletSync, f.unreportedObstacles())
+	if f.e.pod.RemoteVolumes {
+		delays = uniquePhases(delays, []Phase{PhaseVolumes})
+	}
+	if f.e.pod.ResourceClaims {
+		delays = uniquePhases(delays, alsoDevice)
+	}
+	if !f.watchesReplacement(from, until) {
+		delays = uniquePhases(delays, possibleObstacles)
+	}
+	return delays
+}
+
+// watchesReplacement reports whether the agent received all Events about obstacles between the milestone "from" and the
+// instant "until". No observation shows that the agent closed a watch because the pod needed no more Events. So a watch
+// counts only if it opened after the milestone, or if it delivered an Event about a later obstacle.
+func (f *fold) watchesReplacement(from *bound, until instant) bool {
+	if missed := f.e.eventsMissedUntil(); f.e.mayHaveMissedEvents(until) || missed != 0 && missed > from.earliest {
+		return false
+	}
+	return f.e.watchLastOpened.at >= from.latest || slices.ContainsFunc(f.obstacleEvents, func(h obstacleEvent) bool {
+		return h.last.earliest >= from.latest
 	})
 }
 

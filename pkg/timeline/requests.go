@@ -200,8 +200,12 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 	return false
 }
 
-// requestsSandboxEvents reports whether the creation of the sandbox took so long that an attempt might have failed.
+// requestsSandboxEvents reports whether the creation of the sandbox took so long that an attempt might have failed. If
+// the pod lost its sandbox, requestsSandboxEvents returns true until the next sandbox runs.
 func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
+	if e.sandboxLost() {
+		return true
+	}
 	acknowledged, _ := e.latestTime(podMilestone(MilestoneAcknowledged))
 	if acknowledged == 0 {
 		return false

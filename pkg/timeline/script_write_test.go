@@ -139,7 +139,7 @@ func responseWords(o RuntimeSeen) []string {
 			parts,
 			strings.Join(
 				stamps(slices.Concat([]string{"sandbox"}, flags(s.Ready, "ready"), flags(s.Unstamped, "unstamped"),
-					flags(s.ImageFirst, "imagefirst")),
+					flags(s.ImageFirst, "imagefirst"), flags(s.Attempt > 0, fmt.Sprintf("attempt=%d", s.Attempt))),
 					"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt,
 					"stored", s.ImageStoredAt),
 				" ",

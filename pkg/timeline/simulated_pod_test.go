@@ -34,13 +34,19 @@ type simulatedPod struct {
 	truth      []stretch // the true phases as docs/architecture.md defines phases
 	events     []occurrence
 	exits      map[trueMilestone]int // exit codes, by MilestoneFinished of each run
-	kills      bool                  // the node and other parties might kill containers
+	// backedOff contains the MilestoneFinished of each run after which the kubelet waited for a back-off.
+	backedOff map[trueMilestone]bool
+	kills     bool // the node and other parties might kill containers
 	// sidecarsFail reports whether sidecars might fail after they had started.
 	sidecarsFail bool
-	restarts     bool      // the kubelet might restart once
-	downAt       time.Time // the kubelet stopped at downAt and started again at upAt; zero if it did not
-	upAt         time.Time
-	reasons      map[trueMilestone]string
+	losesSandbox bool
+	lostAt       time.Time // when the sandbox died
+	// lostInBackoff reports whether the sandbox died during a back-off.
+	lostInBackoff bool
+	restarts      bool      // the kubelet might restart once
+	downAt        time.Time // the kubelet stopped at downAt and started again at upAt; zero if it did not
+	upAt          time.Time
+	reasons       map[trueMilestone]string
 }
 
 // trueMilestone identifies a milestone of the simulated pod. container is empty for the pod's own milestones.
@@ -65,6 +71,7 @@ type simulatedContainer struct {
 	crashes      int // failed runs before the first success
 	pulls        int // the number of pull attempts so far, in all runs
 	attempt      int // the number of the current run, from 0
+	backoffs     int // the number of restarts for which the kubelet remembers a back-off
 	done         bool
 	due          time.Time // when the kubelet next works on the container
 	wait         Phase     // the phase until the time "due"
@@ -108,7 +115,7 @@ func simulate(random *rand.Rand) *simulatedPod {
 // simulateChanged does the same as simulate, but first changes the properties of the pod.
 func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPod {
 	l := &simulatedPod{random: random, milestones: map[trueMilestone]time.Time{}, exits: map[trueMilestone]int{},
-		images: map[string]*storedImage{}, reasons: map[trueMilestone]string{}}
+		images: map[string]*storedImage{}, reasons: map[trueMilestone]string{}, backedOff: map[trueMilestone]bool{}}
 	l.now = base.Add(time.Duration(random.Int64N(int64(time.Second))))
 	l.from = l.now
 	l.wording, l.stamped = random.IntN(10), l.chance(0.8)
@@ -127,6 +134,9 @@ func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPo
 		if c.Kind != KindMain {
 			l.initialize(c)
 		}
+	}
+	if l.losesSandbox {
+		l.loseSandbox(l.containers[0])
 	}
 	l.runMain()
 	l.becomeReady()
@@ -302,21 +312,6 @@ func (l *simulatedPod) endRun(c *simulatedContainer, idle bool) {
 	}
 	l.crashing = slices.DeleteFunc(l.crashing, func(o *simulatedContainer) bool { return o == c })
 	l.restart(c)
-}
-
-// restart simulates the kubelet after a failed run. The kubelet makes the first restart without back-off, and later
-// restarts after a back-off.
-func (l *simulatedPod) restart(c *simulatedContainer) {
-	finished := l.milestones[trueMilestone{MilestoneFinished, c.Name, c.attempt}]
-	c.wait, c.due = PhaseKubeletSync, finished.Add(l.randomLength(10*time.Millisecond, time.Second))
-	if c.attempt > 0 {
-		c.wait, c.due = PhaseCrashBackoff, finished.Add(time.Duration(10*c.attempt)*time.Second)
-	}
-	c.attempt++
-	c.done = false
-	if c.Kind == KindInit {
-		l.forgetBackoff(c)
-	}
 }
 
 // startContainer simulates the kubelet's work on one container, from the image to the start. The method returns false

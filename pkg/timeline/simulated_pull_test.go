@@ -32,7 +32,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 		l.createEvent(c.Name, "Failed", "Error: ErrImagePull")
 		c.due = l.now.Add(l.randomLength(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
 		c.wait = PhaseImageBackoff
-		l.forgetBackoff(c)
+		l.forgetBackoff(c, 0)
 		return false
 	}
 	resolving := anyPart(started, length)

@@ -71,15 +71,51 @@ func (l *simulatedPod) cancelPull(c *simulatedContainer) {
 	l.now = l.upAt
 }
 
+// restart simulates the kubelet after a failed run. The kubelet makes the first restart without back-off, and later
+// restarts after a back-off.
+func (l *simulatedPod) restart(c *simulatedContainer) {
+	ended := trueMilestone{MilestoneFinished, c.Name, c.attempt}
+	finished := l.milestones[ended]
+	c.wait, c.due = PhaseKubeletSync, finished.Add(l.randomLength(10*time.Millisecond, time.Second))
+	if backoff := time.Duration(10*c.backoffs) * time.Second; backoff > 0 {
+		if l.forgetsDuringRun(c, finished.Add(backoff-clearlyShorter)) {
+			c.backoffs = 0
+		} else {
+			c.wait, c.due = PhaseCrashBackoff, finished.Add(backoff)
+		}
+	}
+	if c.Kind == KindInit && l.forgetBackoff(c, clearlyShorter) {
+		c.wait, c.backoffs = PhaseKubeletSync, 0
+	}
+	l.backedOff[ended] = c.wait == PhaseCrashBackoff
+	c.backoffs++
+	c.attempt++
+	c.done = false
+}
+
+// clearlyShorter is the least difference between a usual back-off and a wait that is certainly shorter, whatever the
+// sources lose. The difference covers the creation and the start of the container, and two timestamps in seconds.
+const clearlyShorter = 7 * time.Second
+
 // forgetBackoff restarts the kubelet by chance directly after a failure. The restarted kubelet has no back-off, so it
-// retries immediately. The kubelet is not down for longer than the back-off, because no evidence separates the end of
-// the back-off from the restart.
-func (l *simulatedPod) forgetBackoff(c *simulatedContainer) {
+// retries immediately. The kubelet is not down until the last part of the back-off or longer, because no evidence
+// separates the end of the back-off from the restart. The argument "last" is the length of this last part.
+func (l *simulatedPod) forgetBackoff(c *simulatedContainer, last time.Duration) bool {
 	if l.now.Before(l.held) {
 		l.now = l.held
 	}
-	if wait := c.due.Sub(l.now); wait > 2*time.Second && l.stopKubelet(l.now) {
-		l.upAt = l.now.Add(l.randomLength(time.Second, wait))
-		l.now, c.due = l.upAt, l.upAt
+	wait := c.due.Sub(l.now) - last
+	if wait <= 2*time.Second || !l.stopKubelet(l.now) {
+		return false
 	}
+	l.upAt = l.now.Add(l.randomLength(time.Second, wait))
+	l.now, c.due = l.upAt, l.upAt
+	return true
+}
+
+// forgetsDuringRun reports whether the kubelet restarted after it had created the container's current run, and works
+// again before the instant "by". So the kubelet starts the next run without back-off.
+func (l *simulatedPod) forgetsDuringRun(c *simulatedContainer, by time.Time) bool {
+	created := l.milestones[trueMilestone{MilestoneContainerCreated, c.Name, c.attempt}]
+	return created.Before(l.upAt) && l.upAt.Before(by)
 }

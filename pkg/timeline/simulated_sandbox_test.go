@@ -11,6 +11,9 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 	if running.IsZero() {
 		return nil
 	}
+	if w.losesSandbox {
+		return w.lostSandboxesAt(t)
+	}
 	network := w.milestones[trueMilestone{milestone: MilestoneNetworkReady}]
 	if !w.stamped || w.loss.storeless {
 		created := network // CRI-O sets created_at after the network setup, containerd 1.x before it

@@ -185,7 +185,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 		return s
 	case now.FinishedAt.IsZero():
 		s.State, s.StartedAt = StateRunning, now.StartedAt
-	case now.ExitCode != 0 && n > 0:
+	case w.backedOff[trueMilestone{MilestoneFinished, c.Name, n}]:
 		s.State, s.WaitingReason, s.LastRun = StateWaiting, "CrashLoopBackOff", &now
 		return s
 	default:

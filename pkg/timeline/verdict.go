@@ -186,8 +186,11 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 		}
 		return fmt.Sprintf(row.text, registry)
 	case aboutContainer:
-		if phase == PhasePostStartHook && !spans[0].namesHook() {
+		switch {
+		case phase == PhasePostStartHook && !spans[0].namesHook():
 			return "in a post-start hook"
+		case phase == PhaseCrashBackoff && container == "": // for example, before a lost sandbox was replaced
+			return "crash back-off"
 		}
 		return fmt.Sprintf(row.text, cmp.Or(container, "the last container"))
 	}

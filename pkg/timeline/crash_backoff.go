@@ -1,0 +1,115 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// phaseBeforeRun returns the phase before a restart of a container. The kubelet makes the first restart without delay.
+// Before later restarts, the kubelet waits for a back-off, even if the exit code is 0 (doBackOff in
+// pkg/kubelet/kuberuntime).
+func phaseBeforeRun(attempt uint16) Phase {
+	if attempt == 1 {
+		return PhaseKubeletSync
+	}
+	return PhaseCrashBackoff
+}
+
+// phaseBeforeRestart returns the phase before a restart of a container. phaseBeforeRestart also considers whether the
+// container restarted in another sandbox. If the usual back-off was over before this sandbox ran, the kubelet started
+// the container in this sandbox without a wait.
+func (f *fold) phaseBeforeRestart(index int16, attempt uint16) Phase {
+	phase, ended := phaseBeforeRun(attempt), f.bounds.find(milestoneKey{index, attempt - 1, MilestoneFinished})
+	if phase != PhaseCrashBackoff || ended == nil {
+		return phase
+	}
+	over := ended.latest + instant(imagepull.Backoff(int(attempt)-1))
+	if slices.ContainsFunc(f.sandboxes, func(c chain) bool {
+		begun, ran := f.bounds.find(c.steps[0].key), f.bounds.find(c.steps[len(c.steps)-1].key)
+		return begun != nil && ran != nil && ran.earliest > over && f.isBetweenRuns(index, attempt-1, begun.estimate())
+	}) {
+		return PhaseKubeletSync
+	}
+	return phase
+}
+
+// alsoBeforeRun returns the phases that the time before a restart of a container can contain in addition to
+// phaseBeforeRestart.
+func (f *fold) alsoBeforeRun(c *Container, attempt uint16) []Phase {
+	index := f.index(c.Name)
+	also := f.pullBeforeRestart(c, index)
+	if f.mayLackBackoff(index, attempt) {
+		also = uniquePhases(also, alsoKubeletSync)
+	}
+	return also
+}
+
+// mayLackBackoff reports whether the kubelet might have started a run without a back-off, although the container had
+// been restarted before. There are two reasons:
+//   - The kubelet restarted and forgot the back-off. Then the wait is shorter than the usual back-off.
+//   - The container had run so long that the kubelet forgot the back-off.
+//
+// If a status reported the back-off, mayLackBackoff returns false.
+func (f *fold) mayLackBackoff(index int16, attempt uint16) bool {
+	return attempt > 1 && f.e.containers[index].backoffReportedAt(attempt-1) == 0 &&
+		(f.beganDuringBackoff(index, attempt) || f.mayForgetBackoff(index, attempt-1))
+}
+
+// beganDuringBackoff reports whether the kubelet began a run, or tried to begin it, before the usual back-off after the
+// previous run was over.
+func (f *fold) beganDuringBackoff(index int16, attempt uint16) bool {
+	ended := f.bounds.find(milestoneKey{index, attempt - 1, MilestoneFinished})
+	if attempt < 2 || ended == nil {
+		return false
+	}
+	over := ended.earliest + instant(imagepull.Backoff(int(attempt)-1))
+	return slices.ContainsFunc(creationMilestones, func(m Milestone) bool {
+		b := f.bounds.find(milestoneKey{index, attempt, m})
+		return b != nil && b.latest < over
+	})
+}
+
+// mayForgetBackoff reports whether a run might have lasted so long that the kubelet forgot the container's back-off.
+// The kubelet measures from the end of the back-off before the run to the end of the run (client-go,
+// flowcontrol/backoff.go). No evidence shows when the back-off ended. So mayForgetBackoff measures from the end of the
+// previous run. If this end is unknown, mayForgetBackoff measures from the beginning of the run itself.
+func (f *fold) mayForgetBackoff(index int16, run uint16) bool {
+	ended := f.bounds.find(milestoneKey{index, run, MilestoneFinished})
+	if ended == nil {
+		return false
+	}
+	for _, since := range []milestoneKey{
+		{index, run - 1, MilestoneFinished}, {index, run, MilestoneContainerCreated}, {index, run, MilestoneRunning},
+	} {
+		if b := f.bounds.find(since); b != nil {
+			return ended.latest.sub(b.earliest) > backoffForgotten
+		}
+	}
+	return false
+}
+
+// backoffReportedAt returns the arrival time of the first status that reported a back-off after the given run. The
+// result is zero if no status reported this back-off.
+func (c *containerEvidence) backoffReportedAt(run uint16) instant {
+	for _, x := range c.exits {
+		if x.attempt == int(run) {
+			return x.backoffAt
+		}
+	}
+	return 0
+}
+
+// undatedBackoff returns how much of a back-off can have another cause. If the kubelet began the next run before the
+// usual back-off was over, the kubelet might have restarted at any time during the back-off.
+func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
+	if s.Phase == PhaseCrashBackoff && f.beganDuringBackoff(f.index(s.Container), clampAttempt(s.Attempt)) {
+		return s.Duration()
+	}
+	longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
+	if end.milestone == MilestoneContainerCreated {
+		longer = max(longer, runtimeSlack, f.slowest)
+	}
+	return longer
+}
