@@ -86,6 +86,8 @@ type Evidence struct {
 	overflow         bool       // the evidence dropped attempts, containers or images, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
+	readyTimes []readyTime // when all containers became ready, in order of time; the earliest maxReadyTimes times
+
 	runtimeQueriedAt time.Time // when the agent sent the request for the runtime's latest response
 
 	cached *cachedTimeline // nil if the timeline must be computed again

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -51,6 +52,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
+			if !c.TransitionAt.IsZero() {
+				e.keepReadyTime(readyTime{at(c.TransitionAt), at(o.ArrivedAt), o.Live})
+			}
 		case "Ready":
 			stamped(MilestoneReady, originStatus, c.TransitionAt)
 		}
@@ -87,6 +91,35 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	e.constrain(constraint{key: podMilestone(m), origin: originStatus, earliest: minInstant,
 		latest: at(c.TransitionAt) + instant(time.Second) - 1})
 	e.constrain(arrivalConstraint(podMilestone(m), originArrival, o.ArrivedAt, false))
+}
+
+// maxReadyTimes limits the length of Evidence.readyTimes. A pod with more entries lost its readiness again and again
+// while it waited for its readiness gates.
+const maxReadyTimes = 8
+
+// readyTime is a time at which all containers became ready, with the pod object that first reported it.
+type readyTime struct {
+	transitionAt, arrivedAt instant // transitionAt is truncated to seconds
+	live                    bool
+}
+
+// keepReadyTime keeps a time at which all containers became ready. If a container loses its readiness, the condition
+// ContainersReady becomes true a second time, with another transition time.
+func (e *Evidence) keepReadyTime(t readyTime) {
+	i, known := slices.BinarySearchFunc(e.readyTimes, t, func(a, b readyTime) int {
+		return cmp.Compare(a.transitionAt, b.transitionAt)
+	})
+	switch {
+	case known && cmp.Or(cmp.Compare(t.arrivedAt, e.readyTimes[i].arrivedAt),
+		compareBools(e.readyTimes[i].live, t.live)) >= 0, i == maxReadyTimes:
+		return
+	case known:
+		e.readyTimes[i] = t
+	default:
+		e.readyTimes = slices.Insert(e.readyTimes, i, t)
+		e.readyTimes = e.readyTimes[:min(len(e.readyTimes), maxReadyTimes)]
+	}
+	e.changed = true
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {

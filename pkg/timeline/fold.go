@@ -26,7 +26,7 @@ type fold struct {
 	pod        chain
 	sandboxes  []chain // the sandboxes after the first sandbox
 	chains     []chain // one chain for each container
-	ready      chain
+	ready      []chain // one or two chains: see readySteps
 	// obstacleEvents holds the result of obstacleEventsWithRuntime.
 	obstacleEvents []obstacleEvent
 	// laterObstacles holds the phases of obstacles that the kubelet reported after the first sandbox began.
@@ -132,6 +132,7 @@ func (f *fold) gather() {
 	}
 	f.addConstraints(f.failureConstraints()...)
 	f.addConstraints(f.startConstraints()...)
+	f.addConstraints(f.readyAgainConstraints()...)
 	f.obstacles = f.obstacleOccurrences()
 	f.addConstraints(f.obstacleConstraints()...)
 }

@@ -14,6 +14,10 @@ type boundary struct {
 	attempt    uint16
 	from       instant // the estimate of the previous milestone in the same chain
 	concurrent bool    // the step before the milestone happens in parallel with the kubelet's work
+	// readyAt is the time at which a container was ready during the run that ends at the boundary, or nil. From readyAt
+	// on, the pod waited for otherWait, and not for this container. If otherWait is nil, nothing else delayed the pod.
+	readyAt   *bound
+	otherWait *phaseCandidates
 }
 
 // boundaries returns the known boundaries from scheduling to readiness, in order of time. The chain that contains a
@@ -23,7 +27,7 @@ type boundary struct {
 func (f *fold) boundaries() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
-	for _, chains := range [...][]chain{f.sandboxes, f.chains, {f.ready}} {
+	for _, chains := range [...][]chain{f.sandboxes, f.chains, f.ready} {
 		for _, c := range chains {
 			path, _ = f.appendBoundaries(path, c)
 		}
@@ -41,6 +45,11 @@ func (f *fold) boundaries() []boundary {
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Or(cmp.Compare(a.bound.estimate(), b.bound.estimate()), cmp.Compare(a.bound.latest, b.bound.latest))
 	})
+	for i := range work {
+		if work[i].readyAt != nil {
+			work[i].otherWait = f.waitBesides(&work[i], work[i+1:])
+		}
+	}
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
 		// The pod's last steps can lack evidence. These steps happened before the first evidence about a container, so
@@ -82,6 +91,9 @@ func (b *boundary) addCandidates(phases []Phase) {
 		if !slices.Contains(b.phases, p) {
 			b.phases = append(slices.Clip(b.phases), p)
 		}
+	}
+	if b.otherWait != nil {
+		b.otherWait.add(phases...)
 	}
 }
 
@@ -190,7 +202,10 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 		if b := f.bounds.find(s.key); b != nil && !s.undated {
 			container := c.container
 			phases := slices.Clip(f.phases[first:])
-			attempt := max(s.key.attempt, c.attempt)
+			attempt := c.attempt
+			if s.key.container != podWide {
+				attempt = max(attempt, s.key.attempt)
+			}
 			if s.belongsToPrevious(phases) {
 				container, attempt = f.containerBefore(c.container).Name, 0
 				if ran := f.lastStart(f.index(container), b.estimate()); ran != nil {
@@ -198,7 +213,7 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 				}
 			}
 			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
-				concurrent: c.isConcurrent(s)})
+				concurrent: c.isConcurrent(s), readyAt: f.readyDuring(s.key)})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

@@ -104,7 +104,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	switch {
 	case s.Phase == PhaseUnattributed:
 		return 0
-	case f.undatedKill(s), f.undatedStart(s):
+	case f.undatedKill(s), f.undatedStart(s), undatedLoss(s, begin, end):
 		return s.Duration()
 	case !s.Phase.IsGroup() && slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()

@@ -61,7 +61,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 // withoutNextRuns returns the possible phases of a pod if all its containers have started and the kubelet starts none
 // of them again.
 func (f *fold) withoutNextRuns(until instant) phaseCandidates {
-	var ended *Container
+	var ended, lost *Container
 	for _, c := range f.containers {
 		probing := phaseCandidates{container: c.Name, attempt: clampAttempt(c.Attempt)}
 		switch {
@@ -71,6 +71,10 @@ func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 				ended = c
 			}
 		case c.Ready:
+		case f.bounds.find(milestoneKey{f.index(c.Name), probing.attempt, MilestoneContainerReady}) != nil:
+			if c.State == StateRunning { // otherwise, the run ended after the instant "until"
+				lost = cmp.Or(lost, c)
+			}
 		case !c.Started:
 			probing.phases = []Phase{probePhase(c.StartupProbe, PhaseStartupProbe)}
 			return probing
@@ -82,6 +86,8 @@ func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 	switch {
 	case ended != nil:
 		return f.phasesAfterEnd(ended)
+	case lost != nil:
+		return f.phasesAfterLoss(lost)
 	case f.e.pod.ReadinessGates:
 		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
@@ -266,22 +272,28 @@ func (f *fold) mayEndForGood(c *Container, until instant) bool {
 func (f *fold) failedForGood(c *Container) bool { return f.endedForGood(c) && c.ExitCode != 0 }
 
 // phasesAfterEnd returns the possible phases after a container has ended for good, while the pod waits for its other
-// containers to end. A failed container is the reason why the pod is not ready, unless the container was killed for a
-// reason outside the pod (classifyKill). If all main containers have ended, the kubelet stops the sidecars. If the
-// ended container succeeded, phasesAfterEnd returns PhaseUnattributed, because no phase describes how a pod runs to
-// completion.
+// containers to end. If all main containers have ended and one of them failed, the kubelet stops the sidecars.
 func (f *fold) phasesAfterEnd(ended *Container) phaseCandidates {
+	w := f.phasesBlockedBy(ended)
+	if ended.ExitCode != 0 && !slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindMain && !f.endedForGood(c)
+	}) {
+		w.add(PhaseKubeletSync)
+	}
+	return w
+}
+
+// phasesBlockedBy returns the possible phases of a pod that cannot become ready, because a container has ended for
+// good. A failed container is the reason why the pod is not ready, unless the container was killed for a reason outside
+// the pod (classifyKill). If the ended container succeeded, phasesBlockedBy returns PhaseUnattributed, because no phase
+// describes how a pod runs to completion.
+func (f *fold) phasesBlockedBy(ended *Container) phaseCandidates {
 	if ended.ExitCode == 0 {
 		return phaseCandidates{phases: []Phase{PhaseUnattributed}}
 	}
 	w := phaseCandidates{[]Phase{PhaseFailedRun}, ended.Name, clampAttempt(ended.Attempt)}
 	if killed, explained := f.classifyKill(ended, w.attempt); killed && !explained {
 		w.add(PhaseUnattributed)
-	}
-	if !slices.ContainsFunc(f.containers, func(c *Container) bool {
-		return c.Kind == KindMain && !f.endedForGood(c)
-	}) {
-		w.add(PhaseKubeletSync)
 	}
 	return w
 }

@@ -52,14 +52,22 @@ func (f *fold) milestonesInOrder() []sequence {
 		}
 		index := f.index(c.Name)
 		run := f.lastAttempt(index, MilestoneRunning)
-		probed := f.lastAttempt(index, MilestoneContainerReady)
+		probed := f.readyRun(index)
+		for earlier := range probed {
+			all = append(all, f.sequence(milestoneKey{index, earlier, MilestoneRunning},
+				milestoneKey{index, earlier, MilestoneContainerReady}))
+		}
 		all = append(all, f.sequence(
 			milestoneKey{index, min(run, probed), MilestoneRunning},
 			milestoneKey{index, probed, MilestonePostStarted}, milestoneKey{index, probed, MilestoneStarted},
 			milestoneKey{index, probed, MilestoneContainerReady},
 			podMilestone(MilestoneContainersReady), podMilestone(MilestoneReady)))
 	}
-	return append(all, f.knownMilestones(f.ready.steps))
+	var ready sequence
+	for _, c := range f.ready {
+		ready = append(ready, f.knownMilestones(c.steps)...)
+	}
+	return append(all, ready)
 }
 
 func (f *fold) sequence(keys ...milestoneKey) sequence {

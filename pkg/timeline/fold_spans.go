@@ -63,8 +63,14 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 			until = end // the end of the start-up cuts the phase short
 		}
 		w := phaseCandidates{b.phases, b.container, b.attempt}
-		if f.runsMissing(from.key, b.bound.key) {
+		switch {
+		case f.runsMissing(from.key, b.bound.key):
 			w = phaseCandidates{phases: []Phase{PhaseUnattributed}}
+		case b.otherWait != nil && b.readyAt.estimate() < at:
+			if ready := b.readyAt.estimate(); from.estimate() < ready {
+				spans, from = f.appendSpan(spans, from, b.readyAt, ready, w), b.readyAt
+			}
+			w = *b.otherWait
 		}
 		spans = f.appendSpan(spans, from, until, at, w)
 		from = b.bound

@@ -1,23 +1,20 @@
 package timeline
 
 // readySteps returns the last steps until the pod is ready. The first step begins with the start of the container that
-// became ready last. readySteps returns no steps if no container was ready.
-func (f *fold) readySteps() chain {
+// became ready last. readySteps returns no steps if no container was ready. If another container had lost its readiness
+// before, a second chain contains the steps after the readiness of the last container.
+func (f *fold) readySteps() []chain {
 	last := f.readyLast()
 	if last == nil {
-		return chain{}
+		return nil
 	}
 	index := f.index(last.Name)
-	attempt := f.lastAttempt(index, MilestoneContainerReady)
+	attempt := f.readyRun(index)
 	name, also := last.Name, f.alsoReadyLast(last)
 	if len(also) > 0 {
 		name = ""
 	}
-	gates := PhaseKubeletSync
-	if f.e.pod.ReadinessGates {
-		gates = PhaseReadinessGates
-	}
-	steps := make([]step, 0, 3)
+	steps := make([]step, 0, 4)
 	// Without a startup probe, the kubelet reports a container as started as soon as the container runs. The chain of a
 	// sidecar already contains its startup probe, because the next containers wait for this probe. But the next
 	// containers do not wait for the probes of the sidecar's later runs.
@@ -27,27 +24,43 @@ func (f *fold) readySteps() chain {
 			f.learnedTooLate(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
-	own := milestoneKey{index, attempt, MilestoneContainerReady}
-	if ended := f.endedBefore(own); ended != nil {
+	own := step{key: milestoneKey{index, attempt, MilestoneContainerReady},
+		phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe), also: also}
+	if ended := f.endedBefore(own.key); ended != nil {
 		// The ended container might keep the pod from becoming ready. But the pod also waited until the container
 		// "last" was ready.
 		if f.mayEndForGood(ended, f.asOf) {
-			also = uniquePhases(also, []Phase{phaseBeforeRun(clampAttempt(ended.Attempt) + 1)})
+			own.also = uniquePhases(also, []Phase{phaseBeforeRun(clampAttempt(ended.Attempt) + 1)})
 		}
-		return chain{name, append(steps, step{key: own, phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
-			also: also}), attempt, true}
+		return []chain{{name, append(steps, own), attempt, true}}
 	}
 	// The timestamp of the condition ContainersReady shows when the last container became ready.
-	steps = append(
-		steps,
-		step{
-			key:   podMilestone(MilestoneContainersReady),
-			phase: probePhase(last.ReadinessProbe, PhaseReadinessProbe),
-			also:  also,
-		},
-		step{key: podMilestone(MilestoneReady), phase: gates},
-	)
-	return chain{name, steps, attempt, true}
+	all := step{key: podMilestone(MilestoneContainersReady), phase: own.phase, also: also}
+	if f.lostBefore(own.key) {
+		regained := chain{steps: f.stepsWithGates(nil, f.regainedStep(last)), probes: true}
+		if c := f.onlyReadinessProbe(); c != nil && c != last {
+			regained.container, regained.attempt = c.Name, f.readyRun(f.index(c.Name))
+		}
+		return []chain{{name, append(steps, own), attempt, true}, regained}
+	}
+	return []chain{{name, f.stepsWithGates(steps, all), attempt, true}}
+}
+
+// stepsWithGates appends the step "all", at whose end all containers were ready for the first time, and the wait for
+// the readiness gates.
+func (f *fold) stepsWithGates(steps []step, all step) []step {
+	ready := step{key: podMilestone(MilestoneReady), phase: PhaseKubeletSync}
+	if f.e.pod.ReadinessGates {
+		ready.phase = PhaseReadinessGates
+	}
+	steps = append(steps, all)
+	if f.e.pod.ReadinessGates && f.bounds.find(readyAgain) != nil {
+		steps = append(steps, step{key: readyAgain, phase: ready.phase, also: f.phasesWithGates()})
+		if len(f.e.readyTimes) == maxReadyTimes {
+			ready.also = f.phasesWithGates()
+		}
+	}
+	return append(steps, ready)
 }
 
 // endedBefore returns a container that ended before the milestone k, and that the kubelet might not start again. If
@@ -89,11 +102,11 @@ func probePhase(probed bool, phase Phase) Phase {
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
-		b := f.latestOf(c, MilestoneContainerReady)
+		b := f.readyBound(c)
 		probed := c.ReadinessProbe || c.StartupProbe
 		switch {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
-			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
+			b.latest != f.readyBound(last).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe:
 			// A container without a probe waits only for the kubelet's status. So two containers without probes have
 			// the same phase.
@@ -128,7 +141,7 @@ func (f *fold) readyLast() *Container {
 		if c.Kind == KindInit {
 			continue
 		}
-		b := f.latestOf(c, MilestoneContainerReady)
+		b := f.readyBound(c)
 		if b == nil {
 			continue
 		}

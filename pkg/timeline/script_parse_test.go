@@ -103,8 +103,10 @@ func (s *script) podLine(at time.Time, rest string) error {
 			case "failedby":
 				s.pod.FailedBy = stamp
 			case "unready":
-				s.pod.Conditions = append(slices.Clone(s.pod.Conditions),
-					Condition{"ContainersReady", false, stamp}, Condition{"Ready", false, stamp})
+				s.condition("ContainersReady", false, stamp)
+				s.condition("Ready", false, stamp)
+			case "containers_unready":
+				s.condition("ContainersReady", false, stamp)
 			case "acknowledged":
 				s.pod.AcknowledgedAt = stamp
 			case "deleted":
@@ -115,14 +117,19 @@ func (s *script) podLine(at time.Time, rest string) error {
 				if types[name] == "" {
 					return fmt.Errorf("unknown %q", w)
 				}
-				s.pod.Conditions = slices.DeleteFunc(slices.Clone(s.pod.Conditions),
-					func(c Condition) bool { return c.Type == types[name] })
-				s.pod.Conditions = append(s.pod.Conditions, Condition{types[name], true, stamp})
+				s.condition(types[name], true, stamp)
 			}
 		}
 	}
 	s.observations = append(s.observations, PodSeen{ArrivedAt: at, Live: live, Pod: s.pod})
 	return nil
+}
+
+// condition sets a condition of the pod. Earlier observations keep their conditions.
+func (s *script) condition(name string, value bool, at time.Time) {
+	s.pod.Conditions = slices.DeleteFunc(slices.Clone(s.pod.Conditions),
+		func(c Condition) bool { return c.Type == name })
+	s.pod.Conditions = append(s.pod.Conditions, Condition{name, value, at})
 }
 
 func containerChange(c *Container, words []string) error {
@@ -142,6 +149,8 @@ func containerChange(c *Container, words []string) error {
 			c.Started = true
 		case w == "ready":
 			c.Ready = true
+		case w == "unready":
+			c.Ready = false
 		case name == "image":
 			c.Image = value
 		case name == "attempt":

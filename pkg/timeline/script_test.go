@@ -37,7 +37,8 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    grace=S observed finalizers disruption=R (of a deletion)
 //	    unready@S (the pod's readiness conditions are false from S on)
-//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S]
+//	    containers_unready@S (the condition ContainersReady is false from S on)
+//	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready|unready] [last=S-S]
 //	        [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
 //	AT watched [since@S]                           an Event watch has delivered all Events, or the Events since S

@@ -42,11 +42,13 @@ type simulatedPod struct {
 	losesSandbox bool
 	lostAt       time.Time // when the sandbox died
 	// lostInBackoff reports whether the sandbox died during a back-off.
-	lostInBackoff bool
-	restarts      bool      // the kubelet might restart once
-	downAt        time.Time // the kubelet stopped at downAt and started again at upAt; zero if it did not
-	upAt          time.Time
-	reasons       map[trueMilestone]string
+	lostInBackoff  bool
+	losesReadiness bool            // a readiness probe might fail again
+	losses         []readinessLoss // the times of the failing readiness probes
+	restarts       bool            // the kubelet might restart once
+	downAt         time.Time       // the kubelet stopped at downAt and started again at upAt; zero if it did not
+	upAt           time.Time
+	reasons        map[trueMilestone]string
 }
 
 // trueMilestone identifies a milestone of the simulated pod. container is empty for the pod's own milestones.
@@ -62,6 +64,7 @@ type stretch struct {
 	container  string
 	start, end time.Time
 	ends       trueMilestone
+	or         *phaseCandidates // another party that is equally responsible, or nil
 }
 
 // simulatedContainer is one container of a simulated pod, with its future failures and its progress.
@@ -269,8 +272,11 @@ func (l *simulatedPod) runMain() {
 		switch {
 		case next == nil && crash == nil:
 			return
-		case next == nil || crash != nil && crash.endsAt.Before(next.due):
-			l.endRun(crash, true)
+		case next == nil:
+			l.endRun(crash, PhaseFailedRun, crash.Name)
+			continue
+		case crash != nil && crash.endsAt.Before(next.due):
+			l.endRun(crash, next.wait, next.Name)
 			continue
 		}
 		if l.now.Before(next.due) {
@@ -299,13 +305,14 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// endRun ends a run. The end of the run ends a phase only if the kubelet does no other work.
-func (l *simulatedPod) endRun(c *simulatedContainer, idle bool) {
+// endRun ends a run. The end of the run ends a phase only if the kubelet does no other work. The arguments "wait" and
+// "of" are the wait of the kubelet for another container. The argument "wait" is empty if the kubelet works.
+func (l *simulatedPod) endRun(c *simulatedContainer, wait Phase, of string) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
 	phase := l.failRun(c, PhaseFailedRun)
-	if idle && c.Kind != KindSidecar { // later containers do not wait for a sidecar that had started
-		l.record(phase, c.Name, c.endsAt, key)
+	if wait != "" && c.Kind != KindSidecar { // later containers do not wait for a sidecar that had started
+		l.recordRun(c, phase, wait, of)
 		if l.now.Before(c.endsAt) {
 			l.now = c.endsAt
 		}

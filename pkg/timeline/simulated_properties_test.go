@@ -185,7 +185,8 @@ func (p *propertyCheck) checkBlame(property property, who func(Phase, string) st
 		a := accounts[name]
 		var truth time.Duration
 		for _, s := range p.truth {
-			if slices.Contains(a.names, who(s.phase, s.container)) || slices.Contains(a.names, who(s.phase, "")) {
+			if slices.Contains(a.names, who(s.phase, s.container)) || slices.Contains(a.names, who(s.phase, "")) ||
+				s.or != nil && slices.Contains(a.names, who(s.or.phases[0], s.or.container)) {
 				truth += s.end.Sub(s.start)
 			}
 		}

@@ -81,6 +81,9 @@ func (w *simulatedSources) podObjects() []PodSeen {
 			changes = append(changes, t.Add(w.between(5*time.Millisecond, time.Second)))
 		}
 	}
+	for _, lost := range w.losses {
+		changes = append(changes, lost.from, lost.to)
+	}
 	ready := w.milestones[trueMilestone{milestone: MilestoneReady}]
 	for i, t := range changes {
 		if !t.Before(w.downAt) && t.Before(w.upAt) {
@@ -145,6 +148,7 @@ func (w *simulatedSources) podAt(t time.Time) Pod {
 			p.Conditions = append(p.Conditions, Condition{kind, false, acknowledged})
 		}
 	}
+	w.loseContainersReady(p.Conditions, t)
 	slices.SortFunc(p.Conditions, func(a, b Condition) int { return cmp.Compare(a.Type, b.Type) })
 	for _, c := range w.containers {
 		p.Containers = append(p.Containers, w.statusAt(c, t))
@@ -198,7 +202,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	}
 	if s.State == StateRunning && c.Kind != KindInit {
 		s.Started = !w.upTo(trueMilestone{MilestoneStarted, c.Name, n}, t).IsZero()
-		s.Ready = !w.upTo(trueMilestone{MilestoneContainerReady, c.Name, n}, t).IsZero()
+		s.Ready = !w.upTo(trueMilestone{MilestoneContainerReady, c.Name, n}, t).IsZero() && !w.lostReadiness(c, t)
 	}
 	return s
 }

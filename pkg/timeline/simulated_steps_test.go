@@ -50,7 +50,14 @@ func (l *simulatedPod) becomeReady() {
 		phase = PhaseReadinessProbe
 	}
 	l.held = time.Time{}
+	if lost := l.loseReadiness(last, readyAt); lost != nil {
+		l.advance(phase, last, MilestoneContainerReady, last.attempt, readyAt.Sub(l.now))
+		phase, last, readyAt = PhaseReadinessProbe, lost, l.losses[0].to
+	}
 	l.advance(phase, last, MilestoneContainersReady, 0, readyAt.Sub(l.now))
+	if l.pod.ReadinessGates && l.loseReadinessAgain() {
+		return
+	}
 	if l.pod.ReadinessGates {
 		l.advance(PhaseReadinessGates, last, MilestoneReady, 0, l.randomLength(time.Millisecond, 5*time.Second))
 		return
@@ -73,9 +80,12 @@ func (l *simulatedPod) advance(p Phase, c *simulatedContainer, m Milestone, atte
 	if l.held.After(l.now) {
 		end = l.held.Add(d)
 	}
-	waits := p == PhaseKubeletSync || p == PhaseImageBackoff || p == PhaseCrashBackoff
+	wait := p
+	if p != PhaseKubeletSync && p != PhaseImageBackoff && p != PhaseCrashBackoff {
+		wait = ""
+	}
 	for crash := l.nextCrash(); crash != nil && crash.endsAt.Before(end); crash = l.nextCrash() {
-		l.endRun(crash, waits)
+		l.endRun(crash, wait, name)
 	}
 	l.milestone(key, end)
 	l.record(p, name, end, key)
@@ -83,7 +93,7 @@ func (l *simulatedPod) advance(p Phase, c *simulatedContainer, m Milestone, atte
 }
 
 func (l *simulatedPod) record(p Phase, container string, end time.Time, ends trueMilestone) {
-	l.truth = append(l.truth, stretch{p, container, l.from, end, ends})
+	l.truth = append(l.truth, stretch{p, container, l.from, end, ends, nil})
 	l.from = end
 }
 
