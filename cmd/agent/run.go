@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/clockset"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -91,7 +92,12 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		[]component{{"web", stageRest, server.Run}, {"stream", stageRest, shown.live.Run}},
 		kept.components(), kept.sumsComponents(d, shown.tally), out.components(), k.components(), from.components(),
 		onNode.components(),
-		[]component{{"clock", stageSources, func(ctx context.Context) error { return api.clock.Run(ctx, k.observe) }}},
+		[]component{
+			{"clock", stageSources, func(ctx context.Context) error { return api.clock.Run(ctx, k.observe) }},
+			{"clock_set", stageSources, func(ctx context.Context) error {
+				return clockset.Run(ctx, k.observe, logger.Named("clock_set"))
+			}},
+		},
 		addedComponents,
 	)
 	return runAll(ctx, logger, agentStages(), components)

@@ -128,7 +128,7 @@ func TestReplayFails(t *testing.T) {
 			"recording.jsonl: line 2: invalid character '}'",
 		},
 		"a newer format": {
-			[]string{recordingFile(t, `{"kind":"header","version":3}`)}, ExitFailed, "unknown format version 3",
+			[]string{recordingFile(t, `{"kind":"header","version":99}`)}, ExitFailed, "unknown format version 99",
 		},
 		"no pods": {[]string{recordingFile(t, header)}, ExitFailed, "does not contain any pods"},
 	} {

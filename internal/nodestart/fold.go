@@ -91,7 +91,7 @@ func (f *fold) clockChanged() {
 	without := *f.Evidence
 	without.states = nil
 	f.Evidence = &without
-	f.missing = append(f.missing, "clock")
+	f.missing = append(f.missing, timeline.MissingClock)
 	f.endPhaseAt(knownAs(f.end, sourcePods), Span{Phase: PhaseUnattributed})
 }
 

@@ -29,7 +29,7 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 		attribute.Int(keyAttempt, run.Attempt),
 		attribute.Int(keyExitCode, run.ExitCode),
 		text(keyReason, run.Reason),
-		attribute.Float64(keyError, 1), // start and end are rounded down to full seconds
+		attribute.Float64(keyError, 1+run.ClockSet.Seconds()), // start and end are rounded down to full seconds
 	)
 	made := span{
 		key:   kindRun + "/" + run.Container + "/" + strconv.Itoa(run.Attempt),

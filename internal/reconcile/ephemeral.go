@@ -17,6 +17,7 @@ func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 	if p.ephemeral == nil {
 		if ok {
 			if p.ephemeral = timeline.NewEphemeralEvidence(r.config.Scope, seen, p.over); p.ephemeral != nil {
+				r.clockLog.ApplyTo(p.ephemeral, seen)
 				r.followed++
 				r.reportChanged(o.PodUID())
 			}

@@ -93,8 +93,12 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	if response, ok := o.(timeline.RuntimeSeen); ok {
 		r.pulls.ObserveRuntime(response)
 	}
-	if _, silent := o.(timeline.RuntimeSilent); silent && r.config.Saver != nil {
-		r.config.Saver.Observe(o, true)
+	r.observeClockSet(o)
+	switch o.(type) {
+	case timeline.RuntimeSilent, timeline.ClockSet:
+		if r.config.Saver != nil {
+			r.config.Saver.Observe(o, true)
+		}
 	}
 	p := r.pods[o.PodUID()]
 	object, seen := o.(timeline.PodSeen)
@@ -113,6 +117,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			p.arrivedAt = object.ArrivedAt
 			r.config.Sources.PodStarting()
 		}
+		r.clockLog.ApplyTo(p.evidence, object)
 	}
 	r.observeEphemeral(p, o)
 	r.observeTermination(p, o)

@@ -44,6 +44,7 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 	switch o := o.(type) {
 	case timeline.PodSeen:
 		for _, run := range p.postStartup.Observe(o.Pod) {
+			run.ClockSet = r.clockLog.ChangedBetween(run.StartedAt, run.FinishedAt)
 			r.reportPostStartup(p, timeline.PostStartup{Run: &run})
 		}
 	case timeline.EventSeen:

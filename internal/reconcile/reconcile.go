@@ -78,7 +78,8 @@ type Optional struct {
 // Saver saves the data that the next agent needs.
 type Saver interface {
 	// Observe receives each observation of a start-up that the agent must report. The argument "news" is true if the
-	// observation was new (timeline.Evidence.Apply). Observe also receives each timeline.RuntimeSilent.
+	// observation was new (timeline.Evidence.Apply). Observe also receives each timeline.RuntimeSilent and each
+	// timeline.ClockSet.
 	Observe(o timeline.Observation, news bool)
 	// ObserveTermination receives the observations of a pod's termination, but only after the pod's start-up is settled
 	// or reported. ObserveTermination does not receive an observation if the next agent can get the same facts from the
@@ -148,6 +149,7 @@ type Reconciler struct {
 	pulls        timeline.PullLog
 	silences     timeline.SilenceLog
 	pressure     timeline.PressureLog
+	clockLog     timeline.ClockLog
 	pods         map[string]*pod
 	starting     int
 	mirrors      []string // start-up IDs of the removed mirror pods

@@ -60,6 +60,9 @@ func (r *Reconciler) restore() {
 			gone[uid] = true
 		}
 	}
+	for _, o := range r.config.Restored.InFlight {
+		r.observeClockSet(o) // the changes of the clock can be later than all other saved observations
+	}
 	r.config.Restored = Restored{} // release the memory, because the state can be large
 	r.restorePulls(events)
 	for uid, p := range r.pods {

@@ -47,6 +47,7 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	if evidence == nil {
 		return false
 	}
+	r.clockLog.ApplyTo(evidence, o.(timeline.PodSeen))
 	p.terminating = &terminatingPod{evidence: evidence}
 	r.terminations++
 	return true

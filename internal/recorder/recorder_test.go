@@ -109,7 +109,7 @@ func (b *bench) run(t *testing.T) (stop func()) {
 // header1 is a header of the format's first version. plainHeader and line are the two lines in a bench's file after one
 // recorded observation.
 const (
-	plainHeader = `{"kind":"header","version":2}` + "\n"
+	plainHeader = `{"kind":"header","version":3}` + "\n"
 	header1     = `{"kind":"header","version":1,"runtime":true}` + "\n"
 	line        = `{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}` + "\n"
 )

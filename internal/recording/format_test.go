@@ -105,6 +105,10 @@ var formatTests = []struct {
 			`"memory_stalled":1000000000}`,
 	},
 	{
+		timeline.ClockSet{ArrivedAt: noon, By: -time.Second},
+		`{"kind":"clock_set","arrived_at":"2026-03-01T12:00:00Z","by":-1000000000}`,
+	},
+	{
 		timeline.EventsLost{UID: "u", ArrivedAt: noon},
 		`{"kind":"events_lost","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}`,
 	},
@@ -152,7 +156,7 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Terminations: true})
-	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"terminations":true}` + "\n"; err != nil ||
+	if want := `{"kind":"header","version":3,"agent":"v1.2.3","runtime":true,"terminations":true}` + "\n"; err != nil ||
 		string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)
 	}
@@ -180,7 +184,7 @@ func TestRoundTrip(t *testing.T) {
 		var want []timeline.Observation
 		for _, empty := range []timeline.Observation{
 			timeline.PodSeen{}, timeline.PodGone{}, timeline.EventSeen{}, timeline.EventsWatched{},
-			timeline.RuntimeSeen{},
+			timeline.RuntimeSeen{}, timeline.ClockSet{},
 		} {
 			o := reflect.New(reflect.TypeOf(empty)).Elem()
 			fill(t, random, o)

@@ -15,7 +15,7 @@ import (
 const (
 	// Version is the version of the format that this package writes. The package reads this version and every older
 	// version.
-	Version = 2
+	Version = 3
 	// MaxLine is the maximum length of a line in bytes, including its end. The line about a pod with a hundred
 	// containers has about a tenth of this length.
 	MaxLine = 1 << 20
@@ -35,6 +35,7 @@ var kinds = []kind{
 	kindOf[timeline.ClockSeen]("clock_seen"),
 	kindOf[timeline.PressureSeen]("pressure_seen"),
 	kindOf[timeline.RuntimeSilent]("runtime_silent"),
+	kindOf[timeline.ClockSet]("clock_set"),
 }
 
 type kind struct {
@@ -132,7 +133,7 @@ func redacted(o timeline.Observation) timeline.Observation {
 // concernsNoPod reports whether an observation concerns the node or the control plane.
 func concernsNoPod(o timeline.Observation) bool {
 	switch o.(type) {
-	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:
+	case timeline.ClockSeen, timeline.ClockSet, timeline.PressureSeen, timeline.RuntimeSilent:
 		return true
 	}
 	return false

@@ -61,11 +61,11 @@ func TestReaderRefuses(t *testing.T) {
 		"\n\n":                   "the input is empty, so it is not a recording",
 		"hello\n":                "line 1: the input is not a recording: invalid header: invalid character 'h'",
 		`{"kind":"header","vers`: "line 1: the input is not a recording: invalid header: unexpected end",
-		gone: `line 1: the input is not a recording: invalid header: must be {"kind":"header","version":2}, ` +
+		gone: `line 1: the input is not a recording: invalid header: must be {"kind":"header","version":3}, ` +
 			`got kind "pod_gone"`,
 		`{"kind":"header"}` + "\n": "line 1: the input is not a recording: invalid header: " +
 			`"version" must be 1 to `,
-		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
+		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 3: use the " +
 			"podlapse-agent version that made this recording, or a newer version",
 		header1 + gone + `{"kind":"node_seen"}` +
 			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,

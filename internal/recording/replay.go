@@ -23,6 +23,10 @@ type node struct {
 	pulls    timeline.PullLog
 	silences timeline.SilenceLog
 	pressure timeline.PressureLog
+	clockLog timeline.ClockLog
+	// restored is true if a change of the clock comes before all pods. A restarted agent can have restored this change
+	// and the observations after it, so the change can be later than these observations.
+	restored bool
 }
 
 func (n *node) observe(o timeline.Observation) {
@@ -64,6 +68,10 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		}
 		if concernsNoPod(o) {
 			node.observe(o)
+			if set, ok := o.(timeline.ClockSet); ok && node.clockLog.Observe(set) {
+				now = set.ArrivedAt
+				node.observeClockSet(set, pods)
+			}
 			continue
 		}
 		if at := o.Arrived(); at.After(now) {
@@ -82,24 +90,45 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 				node.pulls.MissesPullsBefore(scope.Since)
 			}
 			p = &replayed{evidence: timeline.NewEvidence(scope), again: started[id]}
+			node.clockLog.ApplyTo(p.evidence, node.asFirst(first))
 			pods[o.PodUID()], started[id] = p, true
 		}
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
 			node.pulls.Observe(event, p.evidence.Pod())
 		}
 		if r.Header().Terminations {
-			p.follow(o)
+			p.follow(o, &node)
 		}
 		p.observe(o, now, &node)
 	}
 }
 
+// observeClockSet applies a change of the node's clock to the evidence of all pods.
+func (n *node) observeClockSet(set timeline.ClockSet, pods map[string]*replayed) {
+	n.restored = n.restored || len(pods) == 0
+	n.pulls.ObserveClockSet(set)
+	for _, p := range pods {
+		if p.evidence != nil {
+			p.evidence.Apply(set)
+		}
+		if p.termination != nil {
+			p.termination.Apply(set)
+		}
+	}
+}
+
+// asFirst returns the first observation of a pod for ClockLog.ApplyTo.
+func (n *node) asFirst(o timeline.PodSeen) timeline.PodSeen {
+	o.Live = o.Live && !n.restored
+	return o
+}
+
 // follow applies an observation to the evidence of the pod's termination.
-func (p *replayed) follow(o timeline.Observation) {
-	if p.termination == nil {
-		p.termination = timeline.NewTerminationEvidence(o)
-	} else {
+func (p *replayed) follow(o timeline.Observation, node *node) {
+	if p.termination != nil {
 		p.termination.Apply(o)
+	} else if p.termination = timeline.NewTerminationEvidence(o); p.termination != nil {
+		node.clockLog.ApplyTo(p.termination, node.asFirst(o.(timeline.PodSeen)))
 	}
 }
 

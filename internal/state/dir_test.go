@@ -128,7 +128,7 @@ func TestUnusableFiles(t *testing.T) {
 			`belongs to node "node-2", but the agent runs on node "node-1"`},
 		"from a newer agent": {change(`"version":2,"node"`, `"version":3,"node"`),
 			"unknown format version 3: must be 1 to 2"},
-		"a newer recording format": {change(`"header","version":2`, `"header","version":99`), "format version 99"},
+		"a newer recording format": {change(`"header","version":3`, `"header","version":99`), "format version 99"},
 		"without a recording":      {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
 		"a truncated line":         {write(text[:len(text)-9]), "is truncated"},
 		"a missing line":           {write(text[:strings.LastIndex(text[:len(text)-1], "\n")+1]), "is truncated"},

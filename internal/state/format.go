@@ -56,8 +56,9 @@ type Contents struct {
 	// Since is a time on the agent's clock. The previous agent had to report the start-up of every pod that reached the
 	// node after Since. If the agent found no usable file, Since is zero.
 	Since time.Time
-	// InFlight first lists the periods in which the runtime did not respond. After them, InFlight lists the
-	// observations of the pods that are not in Reported. The observations of each pod are in the order of arrival.
+	// InFlight first lists the observations about the node: the periods in which the runtime did not respond, and the
+	// changes of the node's clock. After them, InFlight lists the observations of the pods that are not in Reported.
+	// The observations of each pod are in the order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of pods whose start-up was reported, in the order of the reports
 	// Terminations lists observations of pods that are in Reported. These pods were being deleted. The observations of
@@ -108,12 +109,19 @@ func parse(text []byte, node string) (Contents, error) {
 		}
 		rest, sum = after, sealed
 	}
-	var silent []timeline.Observation
-	for _, s := range c.silences.Silences() {
-		silent = append(silent, s)
-	}
-	c.InFlight = append(silent, c.InFlight...)
+	c.InFlight = append(aboutNode(&c.silences, &c.clockLog), c.InFlight...)
 	return c.Contents, nil
+}
+
+// aboutNode returns the observations in the given logs.
+func aboutNode(silences *timeline.SilenceLog, clockLog *timeline.ClockLog) (all []timeline.Observation) {
+	for _, silent := range silences.Silences() {
+		all = append(all, silent)
+	}
+	for _, set := range clockLog.Sets() {
+		all = append(all, set)
+	}
+	return all
 }
 
 // contents is the content of the sections that the function "parse" has read.
@@ -121,6 +129,7 @@ type contents struct {
 	Contents
 	reported map[string]bool // the UIDs in Contents.Reported
 	silences timeline.SilenceLog
+	clockLog timeline.ClockLog
 }
 
 func firstLine(text []byte) []byte {
@@ -171,8 +180,9 @@ func (c *contents) addSection(section []byte, node string) error {
 		return err
 	}
 	c.EventsUntil = h.EventsUntil
-	c.silences = timeline.SilenceLog{} // the silences in a section replace those in earlier sections
-	ended := map[string]bool{}         // pods whose earlier observations are obsolete
+	// The observations about the node in a section replace those in earlier sections.
+	c.silences, c.clockLog = timeline.SilenceLog{}, timeline.ClockLog{}
+	ended := map[string]bool{} // pods whose earlier observations are obsolete
 	for {
 		line, rest, _ := bytes.Cut(section, []byte("\n"))
 		var l changeLine
@@ -211,10 +221,10 @@ func (c *contents) addObservations(reader *recording.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read observations: %w", err)
 		}
-		_, silent := o.(timeline.RuntimeSilent)
 		switch {
-		case silent:
+		case concernsNode(o):
 			c.silences.Observe(o)
+			c.clockLog.Observe(o)
 		case !outlivesAgent(o):
 		case c.reported[o.PodUID()]:
 			c.Terminations = append(c.Terminations, o)
@@ -222,6 +232,15 @@ func (c *contents) addObservations(reader *recording.Reader) error {
 			c.InFlight = append(c.InFlight, o)
 		}
 	}
+}
+
+// concernsNode reports whether an observation concerns the whole node, so that the Saver stores it for all pods.
+func concernsNode(o timeline.Observation) bool {
+	switch o.(type) {
+	case timeline.RuntimeSilent, timeline.ClockSet:
+		return true
+	}
+	return false
 }
 
 // outlivesAgent returns false for observations that the next agent must not use. EventsWatched can prove that an Event

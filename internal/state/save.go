@@ -177,7 +177,7 @@ func (s *Saver) whole() (lines [][]byte, pods []*inFlight, err error) {
 }
 
 // begin returns the lines at the beginning of a section: a header, the changes, the header of the recording, and the
-// periods in which the runtime did not respond. The caller must hold the lock.
+// observations about the node (concernsNode). The caller must hold the lock.
 func (s *Saver) begin(changes []changeLine) ([][]byte, error) {
 	first, err := encodeLine(header{kindHeader, version, s.config.Node, s.config.Now().UTC(), s.eventsUntil})
 	if err != nil {
@@ -193,11 +193,11 @@ func (s *Saver) begin(changes []changeLine) ([][]byte, error) {
 	}
 	lines = append(lines, s.header)
 	if len(s.inFlight) == 0 {
-		// Later start-ups do not need the earlier periods in which the runtime did not respond.
-		s.silences = timeline.SilenceLog{}
+		// Later start-ups do not need the earlier observations about the node.
+		s.silences, s.clockLog = timeline.SilenceLog{}, timeline.ClockLog{}
 	}
-	for _, silent := range s.silences.Silences() {
-		line, err := recording.Encode(silent)
+	for _, o := range aboutNode(&s.silences, &s.clockLog) {
+		line, err := recording.Encode(o)
 		if err != nil {
 			return nil, err
 		}

@@ -53,6 +53,7 @@ type Saver struct {
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
 	silences timeline.SilenceLog  // periods without responses from the runtime; they explain delays of starting pods
+	clockLog timeline.ClockLog    // changes of the node's clock; they make start-ups unclear
 	lost     int                  // number of observations and UIDs that were omitted since the last save
 	// eventsUntil is the time of the latest post-startup kubelet Event that the agent has reported.
 	eventsUntil time.Time
@@ -121,7 +122,7 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 	config.Registerer.MustRegister(s.dropped)
 	evidence := map[string]*timeline.Evidence{}
 	for _, o := range d.InFlight {
-		if _, silent := o.(timeline.RuntimeSilent); silent {
+		if concernsNode(o) {
 			s.Observe(o, true)
 			continue
 		}
@@ -160,8 +161,7 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 // Observe receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
 // observation changed the evidence. Observe stores observations that changed the evidence. If a pod object did not
 // change the evidence, Observe stores the object only until the next pod object arrives. Observe also stores the
-// silences: the periods in which the runtime did not respond. If the Saver has no data of any pod, the next save drops
-// the silences.
+// observations about the node (concernsNode). If the Saver has no data of any pod, the next save drops them.
 func (s *Saver) Observe(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -169,8 +169,9 @@ func (s *Saver) Observe(o timeline.Observation, news bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, silent := o.(timeline.RuntimeSilent); silent {
+	if concernsNode(o) {
 		s.silences.Observe(o)
+		s.clockLog.Observe(o)
 		s.wake()
 		return
 	}

@@ -44,6 +44,11 @@ var restartTests = map[string]struct {
 		_ = k.save()
 		k.Observe(seen("a", 4, ""), true)
 	}, []timeline.Observation{seen("a", 4, "")}, nil},
+	"a change of the clock": {func(k *Saver) {
+		k.Observe(seen("a", 1, ""), true)
+		k.Observe(timeline.ClockSet{ArrivedAt: after(9), By: 6 * time.Second}, true)
+		k.Observe(timeline.ClockSet{ArrivedAt: after(9), By: 6 * time.Second}, true)
+	}, []timeline.Observation{timeline.ClockSet{ArrivedAt: after(9), By: 6 * time.Second}, seen("a", 1, "")}, nil},
 	"the latest pod object, in order of arrival": {func(k *Saver) {
 		k.Observe(seen("a", 1, ""), true)
 		k.Observe(seen("a", 2, "passing"), false)

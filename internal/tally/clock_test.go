@@ -30,6 +30,18 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
+// TestStartUpWithChangedClock adds a start-up whose duration is unknown, because somebody set the clock.
+func TestStartUpWithChangedClock(t *testing.T) {
+	kept := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return noon }})
+	unclear := startUp("web", 0, timeline.StateReady, 1, 0)
+	unclear.Missing = []string{timeline.MissingClock}
+	kept.Add(unclear)
+	kept.Add(startUp("cart", 0, timeline.StateReady, 1, 0))
+	if report := kept.Report(time.Time{}, nil); report.Totals.Ended != 1 || len(report.Items) != 1 {
+		t.Errorf("the sums contain %d start-ups of %+v", report.Totals.Ended, report.Items)
+	}
+}
+
 // TestRestoredBeginningIsMonotonic checks that the beginning has a monotonic reading after a restart. Without this
 // reading, beganAt cannot notice that somebody sets the clock.
 func TestRestoredBeginningIsMonotonic(t *testing.T) {

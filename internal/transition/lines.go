@@ -13,6 +13,9 @@ import (
 // containers, in the kubelet's order. The records of the image pulls come last. A pull whose start or image is unknown
 // has no record.
 func Lines(t timeline.Timeline, now time.Time) []any {
+	if t.ClockWasSet() {
+		t.ScheduledAt = time.Time{} // like the other times, it cannot be compared with the creation
+	}
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
 	pod.Type, pod.Pod = typePod, podOf(t)

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -67,10 +69,13 @@ type Record struct {
 }
 
 // HasDuration reports whether the duration of the start-up is known. A duration counts as known if its error bound is
-// smaller than the duration.
+// smaller than the duration, and if nobody set the node's clock during the start-up.
 func (r *Record) HasDuration() bool {
-	return r.Total > 0 && r.TotalError >= 0 && r.TotalError < r.Total
+	return r.Total > 0 && r.TotalError >= 0 && r.TotalError < r.Total && !r.ClockWasSet()
 }
+
+// ClockWasSet reports whether somebody set the node's clock during the start-up (timeline.Timeline.ClockWasSet).
+func (r *Record) ClockWasSet() bool { return slices.Contains(r.Missing, timeline.MissingClock) }
 
 // SkewRecord is the difference between the control plane's clock and the node's clock. The true difference is between
 // Least and Most. Least and Most are positive if the control plane's clock is ahead.

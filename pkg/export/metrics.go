@@ -32,7 +32,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
 			"Time from the creation of a pod until the pod was ready, or until the pod succeeded without becoming "+
 				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods whose "+
-				"start-up the agent gave up. Also excludes start-ups that ended before the agent saw the pod.",
+				"start-up the agent gave up. Also excludes start-ups that ended before the agent saw the pod, and "+
+				"start-ups during which somebody set the node's clock.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
@@ -97,7 +98,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 
 // Observe counts one settled start-up. Observe counts the pulls of every start-up, including failed start-ups.
 func (m *Metrics) Observe(t timeline.Timeline) {
-	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
+	if (t.State == timeline.StateReady || t.State == timeline.StateSucceeded) && !t.ClockWasSet() {
 		m.trace.observeWithExemplar(m.startup, t, t.Total)
 		if length, known := sliDuration(t); known {
 			m.trace.observeWithExemplar(m.sli, t, length)

@@ -177,6 +177,23 @@ func TestOnlyCompletedStartUpsAreTimed(t *testing.T) {
 	}
 }
 
+func TestStartUpsWithChangedClockAreNotTimed(t *testing.T) {
+	registry, metrics := registerAll(t)
+	workloads := NewWorkloadSeries(registry, 1)
+	unclear := startuptest.ColdStart()
+	unclear.Missing = []string{timeline.MissingClock}
+	metrics.Observe(unclear)
+	workloads.Observe(unclear)
+	startups, _ := observed(t, registry, "podlapse_pod_startup_duration_seconds")
+	phases, _ := observed(t, registry, "podlapse_pod_phase_duration_seconds", "phase=pull")
+	if of := testutil.CollectAndCount(workloads.ended); startups != 0 || phases != 0 || of != 0 {
+		t.Errorf("%d starts, %d pull phases, %d workloads", startups, phases, of)
+	}
+	if n := testutil.ToFloat64(metrics.ended.WithLabelValues("ready")); n != 1 {
+		t.Errorf("%g completed start-ups", n)
+	}
+}
+
 func TestStretchesOfPhaseAreSummed(t *testing.T) {
 	registry, metrics := registerAll(t)
 	in := startuptest.ColdStart()

@@ -26,7 +26,7 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 		pods: pods,
 		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
 			"Duration of the start-up of each pod on this node. While a pod is starting, the value is the time since "+
-				"the creation of the pod.",
+				"the creation of the pod. Excludes completed start-ups during which somebody set the node's clock.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
 			"Time since a starting pod entered its current start-up phase, for example image_backoff. The label "+
@@ -53,6 +53,9 @@ func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 	type podName struct{ namespace, name string }
 	seen := map[podName]bool{} // pod names with series; if several pods have the same name, only the latest gets series
 	for _, t := range c.pods() {
+		if t.ClockWasSet() && t.State != timeline.StateStarting {
+			continue
+		}
 		name := podName{labelValue(t.Namespace, maxName), labelValue(t.Name, maxName)}
 		if seen[name] {
 			continue

@@ -17,11 +17,14 @@ func TestPodSeries(t *testing.T) {
 	pods := []timeline.Timeline{startuptest.ColdStart(), startuptest.StillPulling()}
 	before := startuptest.ColdStart()
 	before.UID, before.Total = "before", time.Hour // an earlier pod with the same name
-	pods = append(pods, before)
+	clockSet := startuptest.ColdStart()
+	clockSet.Name, clockSet.Missing = "web-1", []string{timeline.MissingClock}
+	pods = append(pods, before, clockSet)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
 	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of each pod on this node. While a ` +
-		`pod is starting, the value is the time since the creation of the pod.
+		`pod is starting, the value is the time since the creation of the pod. ` +
+		`Excludes completed start-ups during which somebody set the node's clock.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} ` +
@@ -45,7 +48,8 @@ podlapse_pod_phase_age_seconds{cause="registry",namespace="shop",phase="pull",po
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
 	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of each pod on this node. While a pod is ` +
-		`starting, the value is the time since the creation of the pod.
+		`starting, the value is the time since the creation of the pod. ` +
+		`Excludes completed start-ups during which somebody set the node's clock.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(

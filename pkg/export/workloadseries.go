@@ -69,6 +69,9 @@ func (s *WorkloadSeries) Observe(t timeline.Timeline) {
 		s.failures.WithLabelValues(labels...).Inc()
 		return
 	}
+	if t.ClockWasSet() {
+		return // the duration is unknown
+	}
 	s.ended.WithLabelValues(labels...).Inc()
 	for _, span := range t.Phases {
 		s.seconds.WithLabelValues(w.namespace, w.kind, w.name, string(span.Cause)).Add(span.Duration().Seconds())

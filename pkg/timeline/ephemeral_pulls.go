@@ -11,6 +11,7 @@ import (
 type EphemeralEvidence struct {
 	evidence *Evidence
 	reported []string // names of the ephemeral containers that the evidence leaves out
+	clock    ClockLog
 }
 
 // NewEphemeralEvidence returns the evidence for the pod's ephemeral containers. The evidence leaves out the containers
@@ -37,8 +38,11 @@ func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvide
 
 // Apply adds an observation about the pod and reports whether the evidence changed.
 func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
-	if seen, ok := o.(PodSeen); ok {
+	switch seen := o.(type) {
+	case PodSeen:
 		o = d.keepUnreported(seen)
+	case ClockSet:
+		return d.clock.Observe(seen) // the pod can be much older than the pulls
 	}
 	return d.evidence.Apply(o)
 }
@@ -105,11 +109,29 @@ func (d *EphemeralEvidence) Over() []string {
 	return over
 }
 
+// knownTimes returns the first and the last known time of a pull. While the pull has no end, the last time is "now".
+func (p *Pull) knownTimes(now time.Time) (first, last time.Time) {
+	first, last = now, p.FinishedAt
+	for _, at := range [...]time.Time{p.FinishedAt, p.StartedAt, p.RequestedAt} {
+		if !at.IsZero() {
+			first = at
+		}
+	}
+	if last.IsZero() {
+		last = now
+	}
+	return first, last
+}
+
 // Pulls returns the attempts to pull the images of the ephemeral containers, up to the time "now".
 func (d *EphemeralEvidence) Pulls(now time.Time, skew Skew) []Pull {
 	t, _ := d.evidence.Timeline(now, skew)
 	for i := range t.Pulls {
-		t.Pulls[i].Kind = KindEphemeral
+		p := &t.Pulls[i]
+		p.Kind = KindEphemeral
+		if by := d.clock.ChangedBetween(p.knownTimes(now)); by > 0 {
+			p.clockChanged(by)
+		}
 	}
 	return t.Pulls
 }

@@ -87,6 +87,7 @@ type Evidence struct {
 	changed          bool       // the current observation changed the evidence
 
 	readyTimes []readyTime // when all containers became ready, in order of time; the earliest maxReadyTimes times
+	clock      ClockLog    // the known changes of the node's clock
 
 	runtimeQueriedAt time.Time // when the agent sent the request for the runtime's latest response
 
@@ -287,8 +288,9 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. Apply returns false if the observation changes only these values: the latest pod object, the arrival time of
-// the latest waiting reason, and the time of the latest request that the runtime answered.
+// pods. The caller must also pass each ClockSet, including the earlier ones (ClockLog.ApplyTo). Apply returns false if
+// the observation changes only these values: the latest pod object, the arrival time of the latest waiting reason, and
+// the time of the latest request that the runtime answered.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {
@@ -306,6 +308,8 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 		e.applyEventsLost(o)
 	case RuntimeSeen:
 		e.applyRuntime(o)
+	case ClockSet:
+		e.changed = e.clock.Observe(o)
 	}
 	if _, seen := o.(PodSeen); seen || e.changed {
 		e.cached = nil

@@ -65,7 +65,9 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f.bounds.biasToPickup(f.e.reachedNode())
 	orderEstimates(sequences)
 	t = f.assemble()
-	return t, f.validUntil(&t, cut)
+	until = f.validUntil(&t, cut)
+	e.clock.complete(&t)
+	return t, until
 }
 
 // newFold combines the constraints of each milestone and builds the chains of steps.

@@ -14,14 +14,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	longest := to.latest.sub(from.earliest)
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
-	if message, ok := f.reportedLength(from.key, to.key); ok {
-		// The kubelet reports two durations of a pull: with and without the wait in the queue. Both durations include
-		// the delay of the runtime's response. Their difference is the wait in the queue, without this delay.
-		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
-		if to.key.milestone == MilestonePullStarted {
-			reported, delay = message.Waiting-message.Pull, durationSlack
-		}
-		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+delay)
+	if reported, ok := f.reportedError(from, to); ok {
+		bounded = min(bounded, reported)
 	}
 	return max(bounded, credentials)
 }

@@ -33,7 +33,7 @@ func (f *fold) endOfStartUp(path []boundary) (State, *bound) {
 		return StateFailed, failed
 	}
 	if f.e.givenUp(f.asOf.time()) {
-		until := at(f.e.firstSeen.at.Add(giveUpAfter))
+		until := at(f.e.overdueAt())
 		return StateGivenUp, &bound{earliest: until, latest: until}
 	}
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}

@@ -16,10 +16,10 @@ const (
 )
 
 // Observation is one dated fact. Only these types implement Observation: PodSeen, PodGone, EventSeen, EventsWatched,
-// EventsLost, RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
+// EventsLost, RuntimeSeen, RuntimeSilent, ClockSet, ClockSeen, PressureSeen.
 type Observation interface {
-	// PodUID returns the UID of the pod object that the fact concerns. PodUID is empty for ClockSeen, PressureSeen
-	// and RuntimeSilent.
+	// PodUID returns the UID of the pod object that the fact concerns. PodUID is empty for ClockSeen, ClockSet,
+	// PressureSeen and RuntimeSilent.
 	PodUID() string
 	// Arrived returns the time on the agent's clock when the agent received the observation.
 	Arrived() time.Time
@@ -117,6 +117,13 @@ type RuntimeSilent struct {
 	Until     time.Time `json:"until,omitzero"`      // time of the first response after the silence, agent's clock
 }
 
+// ClockSet means that somebody set the node's clock. For example, a time service corrects the clock after a boot, or
+// after a virtual machine was paused. A change of the clock's speed is not a ClockSet.
+type ClockSet struct {
+	ArrivedAt time.Time     `json:"arrived_at,omitzero"` // on the agent's clock, immediately after the change
+	By        time.Duration `json:"by,omitzero"`         // the new time minus the old time
+}
+
 // ClockSeen is a reading of the control plane's clock from a response to the agent.
 type ClockSeen struct {
 	SentAt         time.Time `json:"sent_at,omitzero"`          // time of the request, on the agent's clock
@@ -171,6 +178,12 @@ func (o RuntimeSilent) PodUID() string { return "" }
 
 // Arrived implements Observation.
 func (o RuntimeSilent) Arrived() time.Time { return o.ArrivedAt }
+
+// PodUID implements Observation.
+func (o ClockSet) PodUID() string { return "" }
+
+// Arrived implements Observation.
+func (o ClockSet) Arrived() time.Time { return o.ArrivedAt }
 
 // PodUID implements Observation.
 func (o ClockSeen) PodUID() string { return "" }

@@ -61,7 +61,7 @@ func (p *packer) pull(l *Pull) {
 	packText(p, &l.Outcome)
 	packText(p, &l.Failure)
 	p.times(&l.RequestedAt, &l.StartedAt, &l.DownloadedAt, &l.FinishedAt)
-	p.lengths(&l.Queue, &l.Pull, &l.Error, &l.Credentials)
+	p.lengths(&l.Queue, &l.Pull, &l.Error, &l.Credentials, &l.reportedError)
 	p.flags(&l.Timed, &l.QueueTimed, &l.Resumed, &l.Confirmed, &l.Unconfirmed, &l.Lazy, &l.early, &l.waited)
 	packNumber(p, &l.SizeBytes)
 	packNumber(p, &l.absentAt)

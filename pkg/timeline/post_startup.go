@@ -1,5 +1,7 @@
 package timeline
 
+import "time"
+
 // PostStartup describes one thing that happened to a pod after its start-up. Exactly one of the fields Event and Run is
 // set.
 type PostStartup struct {
@@ -14,6 +16,8 @@ type CompletedRun struct {
 	Attempt   int // number of earlier starts of the container
 	Run
 	Signal int // the signal that the exit code represents; 0 for none
+	// ClockSet is the total change of the node's clock during the run (ClockLog.ChangedBetween).
+	ClockSet time.Duration
 }
 
 // PostStartupRuns finds the container runs that completed after a pod's start-up. PostStartupRuns is not safe for

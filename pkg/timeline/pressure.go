@@ -75,7 +75,8 @@ func (l *PressureLog) Observe(o Observation) {
 }
 
 func (o PressureSeen) continues(before PressureSeen) bool {
-	return o.ArrivedAt.After(before.ArrivedAt) && o.Stalled.CPU >= before.Stalled.CPU &&
+	// Round removes the readings of the monotonic clock, which nobody can set back.
+	return o.ArrivedAt.Round(0).After(before.ArrivedAt.Round(0)) && o.Stalled.CPU >= before.Stalled.CPU &&
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
@@ -94,7 +95,7 @@ func (l *PressureLog) discardSamples() {
 // Complete sets the pressure of each phase for which the pressure is known. Complete copies the phases first, because
 // other goroutines can read the original phases.
 func (l *PressureLog) Complete(t *Timeline) {
-	if len(l.samples) < 2 {
+	if len(l.samples) < 2 || t.ClockWasSet() { // the length of the start-up is unknown
 		return
 	}
 	phases := slices.Clone(t.Phases)

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"slices"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
@@ -95,6 +96,7 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 		return p
 	}
 	p.Timed, p.Pull, p.Error = true, p.FinishedAt.Sub(p.StartedAt), f.spanError(started, finished)
+	p.reportedError, _ = f.reportedError(started, finished)
 	p.Credentials = f.credentialTime(started, finished)
 	if f.startedBy(index, a.attempt) {
 		p.Timed = p.Error <= p.Pull // a duration below its error bound is too uncertain
@@ -103,6 +105,23 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 		p.Error = max(p.Error, f.spanError(requested, started))
 	}
 	return p
+}
+
+// reportedError returns the error bound of the estimated time between two milestones of a pull, if the kubelet reported
+// the duration. The bound depends on no other timestamp.
+func (f *fold) reportedError(from, to *bound) (time.Duration, bool) {
+	message, ok := f.reportedLength(from.key, to.key)
+	if !ok {
+		return 0, false
+	}
+	// The kubelet reports two durations of a pull: with and without the wait in the queue. Both durations include the
+	// delay of the runtime's response. Their difference is the wait in the queue, without this delay.
+	reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
+	if to.key.milestone == MilestonePullStarted {
+		reported, delay = message.Waiting-message.Pull, durationSlack
+	}
+	estimate := to.estimate().sub(from.estimate())
+	return max((estimate-reported).Abs()+message.Unit+delay, f.credentialTime(from, to)), true
 }
 
 // addImageFacts adds facts about the image to the last pull, unless this pull failed.

@@ -118,6 +118,14 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.addUnlessRefuted(logged)
 }
 
+// ObserveClockSet drops the logged pulls if somebody set the clock back, because their times cannot be compared with
+// the times of later pulls. If somebody set the clock forward, all earlier pulls are still before all later pulls.
+func (l *PullLog) ObserveClockSet(set ClockSet) {
+	if set.By < 0 {
+		l.pulls, l.pending = nil, nil
+	}
+}
+
 // addUnlessRefuted logs a pull, unless the runtime refutes the pull. If the runtime has not reported the pod's sandbox
 // yet, the pull stays pending.
 func (l *PullLog) addUnlessRefuted(p loggedPull) {

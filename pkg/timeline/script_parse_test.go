@@ -309,6 +309,10 @@ func (s *script) parseObservation(at time.Time, line string) error {
 		return s.eventLine(at, rest)
 	case "runtime":
 		return s.runtimeLine(at, rest)
+	case "clock":
+		later, err := moment(rest)
+		s.observations = append(s.observations, ClockSet{ArrivedAt: at, By: later.Sub(base)})
+		return err
 	}
 	return fmt.Errorf("unknown kind %q", kind)
 }

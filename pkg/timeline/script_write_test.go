@@ -71,6 +71,8 @@ func writeObservation(o Observation) string {
 			return "watched since@" + sinceBase(o.Since) + limited
 		}
 		return "watched"
+	case ClockSet:
+		return "clock " + sinceBase(base.Add(o.By))
 	case RuntimeSeen:
 		return "runtime " + strings.Join(responseWords(o), " | ")
 	}

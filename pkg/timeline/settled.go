@@ -68,11 +68,17 @@ func (e *Evidence) givenUp(now time.Time) bool {
 // givesUpAt returns the time at which the agent gives up on the pod's start-up. After a restart, the agent waits at
 // least eventGrace, because the pod might have progressed while no agent ran.
 func (e *Evidence) givesUpAt() time.Time {
-	givesUp := e.firstSeen.at.Add(giveUpAfter)
+	givesUp := e.overdueAt()
 	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
 		return resumed
 	}
 	return givesUp
+}
+
+// overdueAt returns the time at which the agent has known the pod for the duration giveUpAfter.
+func (e *Evidence) overdueAt() time.Time {
+	// Round removes the reading of the monotonic clock, so that the changes of the clock count.
+	return e.clock.moved(e.firstSeen.at.Round(0), giveUpAfter)
 }
 
 // beforeAgent reports whether the start-up ended before the agent could observe it. beforeAgent returns true if three

@@ -51,7 +51,7 @@ type Termination struct {
 	Phases    []Span // the phases from RequestedAt, without gaps
 	Stops     []Stop // one entry for each container that had started, in the order of the spec
 	Conflicts []TerminationConflict
-	Missing   []string // milestones without evidence, for example stop_begun or stopped/<container>
+	Missing   []string // milestones without evidence, for example stop_begun or stopped/<container>; or MissingClock
 	Skew      Skew
 	// Listed is true if the agent learned about the deletion request from a list, possibly long after the request.
 	Listed bool

@@ -22,7 +22,9 @@ var sharedWithTermination = []string{
 	// compare.go, exit_code.go
 	"codeKilled", "comparePods", "lostRun", "reasonOutOfMemory", "signalKill", "signalOf",
 	// verdict.go
-	"leastNamed", "partLength", "seconds", "unattributedText", "verdictParts",
+	"boundText", "leastNamed", "partLength", "seconds", "unattributedText", "verdictParts",
+	// clock_log.go
+	"addBounded", "joined", "leastClockSet", "widen",
 	// fold_steps_obstacles.go
 	"uniquePhases",
 }

@@ -20,6 +20,7 @@ type TerminationEvidence struct {
 	pod     Pod     // the latest pod object
 	podAt   instant // the arrival of the latest pod object
 	created instant
+	clock   ClockLog
 
 	requestSecond instant // the control plane's timestamp of the deletion request, truncated to seconds
 	learnedAt     instant // the arrival of the first pod object with the deletion request
@@ -88,7 +89,8 @@ func NewTerminationEvidence(o Observation) *TerminationEvidence {
 	return e
 }
 
-// Apply adds an observation about the pod and reports whether the evidence changed.
+// Apply adds an observation about the pod and reports whether the evidence changed. The caller must also pass each
+// ClockSet, including the earlier ones (ClockLog.ApplyTo).
 func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	switch o := o.(type) {
 	case PodSeen:
@@ -99,6 +101,8 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 		return e.applyRuntime(o)
 	case EventSeen:
 		return e.applyEvent(o)
+	case ClockSet:
+		return e.clock.Observe(o)
 	}
 	return false
 }

@@ -19,6 +19,7 @@ func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination 
 	f.begun, f.begunKnown = f.stopBegun()
 	f.stopContainers()
 	f.toPhases(f.terminationSteps())
+	f.t.adjustToClock(&e.clock, f.requested.earliest.time())
 	return f.t
 }
 

@@ -44,7 +44,7 @@ func (t Termination) Verdict() string {
 	if len(named) > 0 {
 		text += ": " + strings.Join(named, ", ")
 	}
-	return text + "; ±" + seconds(t.TotalError)
+	return text + boundText(t.TotalError, t.Missing)
 }
 
 func terminationSpanText(s Span) string {

@@ -57,8 +57,10 @@ type Timeline struct {
 	EphemeralPulls []Pull
 	Milestones     []MilestoneEvidence
 	Conflicts      []Conflict
-	Skew           Skew     // the skew of the clocks when the timeline was computed
-	Missing        []string // milestones without evidence, in the form milestone[/container][#attempt]
+	Skew           Skew // the skew of the clocks when the timeline was computed
+	// Missing lists milestones without evidence, in the form milestone[/container][#attempt]. It can also contain
+	// MissingClock, and texts about limits that the agent reached.
+	Missing []string
 	// Unreported lists the milestones that lack evidence because the runtime can never report them. The entries have
 	// the same form as in Missing. Missing does not contain the milestones in Unreported.
 	Unreported []string
@@ -230,6 +232,10 @@ type Pull struct {
 	// Beside is the highest number of other pulls that ran on the node at the same time, during this pull. Pulls that
 	// run in parallel share the node's network link.
 	Beside int
+
+	// reportedError is the error bound of Pull if it depends only on the duration that the kubelet reported. It is zero
+	// if the kubelet reported no duration.
+	reportedError time.Duration
 
 	early    bool    // another pull might have downloaded some bytes before this pull began
 	waited   bool    // another pull's unpacking might have delayed the download of this pull

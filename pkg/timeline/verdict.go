@@ -43,7 +43,17 @@ func (t Timeline) Verdict() string {
 	if len(named) > 0 {
 		text += ": " + strings.Join(named, ", ")
 	}
-	return text + "; ±" + seconds(t.TotalError)
+	return text + boundText(t.TotalError, t.Missing)
+}
+
+// boundText returns the last part of a verdict: the error bound of the total. If somebody set the node's clock, the
+// text says so, because this change makes the bound large.
+func boundText(total time.Duration, missing []string) string {
+	text := "; ±" + seconds(total)
+	if slices.Contains(missing, MissingClock) {
+		text += " because the node's clock was set"
+	}
+	return text
 }
 
 // mergedParts combines the phases in which the same party did the same work. For example, all pulls from one registry

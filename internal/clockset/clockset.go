@@ -1,0 +1,86 @@
+// Package clockset observes when somebody sets the node's clock. It needs notifications of the kernel, so it works
+// only on Linux.
+//
+// The kernel notifies the package of each change, so the package needs no timer. To get the size of a change, the
+// package compares the clock with CLOCK_BOOTTIME, which nobody can set. CLOCK_BOOTTIME also counts the time that the
+// node is suspended, in contrast to CLOCK_MONOTONIC. When a suspended node resumes, the clock jumps by the time of the
+// suspension. But this time has really passed, so the jump is not a change. If a hypervisor pauses a virtual machine,
+// both clocks stand still. When a time service corrects the clock afterwards, the package observes a change.
+package clockset
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// leastChange is the smallest change that the package reports. A smaller difference can be an error of the comparison,
+// because the package reads one clock after the other. The package compares the clock with the latest reported change.
+// So several small changes in the same direction become one change, and no change is lost.
+const leastChange = time.Millisecond
+
+// alarm is the kernel's notification of changes.
+type alarm interface {
+	// wait waits until somebody sets the clock. A later call also returns if somebody sets the clock between two calls.
+	// After "close", wait returns an error.
+	wait() error
+	close()
+}
+
+// reading is a simultaneous reading of two clocks.
+type reading struct {
+	clock  time.Time     // the node's clock
+	booted time.Duration // CLOCK_BOOTTIME
+}
+
+// since returns by how much the clock was set between two readings.
+func (r reading) since(earlier reading) time.Duration {
+	return r.clock.Sub(earlier.clock) - (r.booted - earlier.booted)
+}
+
+// Run passes a timeline.ClockSet to the function "observe" for each change of the clock, until ctx is done. Run returns
+// nil. If the kernel does not notify of changes, Run logs a warning and observes nothing.
+func Run(ctx context.Context, observe func(context.Context, timeline.Observation), logger *zap.Logger) error {
+	err := watch(ctx, observe, newAlarm, readClocks)
+	if err != nil {
+		logger.Warn("cannot observe changes of the node's clock: if somebody sets the clock while a pod starts, the "+
+			"reported durations can be wrong", zap.Error(err))
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// watch does the work of Run. If watch cannot observe changes any more, it returns an error.
+func watch(ctx context.Context, observe func(context.Context, timeline.Observation), newAlarm func() (alarm, error),
+	read func() (reading, error)) error {
+	a, err := newAlarm()
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	defer context.AfterFunc(ctx, a.close)()
+	known, err := read()
+	if err != nil {
+		return err
+	}
+	for {
+		err := a.wait()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now, err := read()
+		if err != nil {
+			return err
+		}
+		if by := now.since(known); by.Abs() >= leastChange {
+			observe(ctx, timeline.ClockSet{ArrivedAt: now.clock, By: by})
+			known = now
+		}
+	}
+}
