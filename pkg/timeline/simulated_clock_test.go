@@ -29,8 +29,11 @@ func checkClockSet(t *testing.T, s sourceSet, seed uint64) {
 	l := simulate(rand.New(rand.NewPCG(seed, 11)))
 	random := rand.New(rand.NewPCG(seed, 13))
 	w := &simulatedSources{simulatedPod: l, random: random, loss: s.loss(random)}
-	scheduled := l.milestones[trueMilestone{milestone: MilestoneScheduled}].Truncate(time.Second).Add(time.Second)
-	since := scheduled.Add(time.Duration(random.IntN(20)) * time.Second)
+	reached := l.milestones[trueMilestone{milestone: MilestoneScheduled}]
+	if reached.IsZero() { // the pod's creator set the node
+		reached = l.milestones[trueMilestone{milestone: MilestoneCreated}]
+	}
+	since := reached.Truncate(time.Second).Add(time.Duration(1+random.IntN(20)) * time.Second)
 	by := time.Duration(random.IntN(240)-120) * time.Second
 	if !l.endsOnce() || by == 0 || !since.Before(l.milestones[trueMilestone{milestone: MilestoneReady}]) {
 		return
