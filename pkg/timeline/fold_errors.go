@@ -11,7 +11,7 @@ import (
 func (f *fold) spanError(from, to *bound) time.Duration {
 	credentials := f.credentialTime(from, to)
 	estimate := to.estimate().sub(from.estimate())
-	longest := to.latest.sub(from.earliest)
+	longest := to.latest.sub(f.earliestSinceCreation(from))
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if reported, ok := f.reportedError(from, to); ok {

@@ -96,6 +96,15 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	return spans
 }
 
+// earliestSinceCreation returns the earliest possible time of a milestone. A contradiction in the evidence can leave
+// the milestone without a lower bound. Then the result is the creation of the pod, because no milestone is earlier.
+func (f *fold) earliestSinceCreation(b *bound) instant {
+	if created := f.bounds.find(podMilestone(MilestoneCreated)); created != nil && b.earliest == minInstant {
+		return min(created.earliest, b.latest)
+	}
+	return b.earliest
+}
+
 // runsMissing reports whether the evidence lacks runs of a container between the milestones "from" and "next". The
 // evidence keeps only a limited number of attempts. Runs are missing if the next containers had to wait for this
 // container, but none of its known runs ended the wait.

@@ -116,7 +116,7 @@ func (f *fold) reportedError(from, to *bound) (time.Duration, bool) {
 	}
 	// The kubelet reports two durations of a pull: with and without the wait in the queue. Both durations include the
 	// delay of the runtime's response. Their difference is the wait in the queue, without this delay.
-	reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
+	reported, delay := message.Pull, max(durationSlack, to.latest.sub(f.earliestSinceCreation(to)))
 	if to.key.milestone == MilestonePullStarted {
 		reported, delay = message.Waiting-message.Pull, durationSlack
 	}
