@@ -149,6 +149,7 @@ func convertContainers(pod *corev1.Pod) []timeline.Container {
 		statuses := status.EphemeralContainerStatuses // the kubelet never restarts an ephemeral container
 		converted = append(converted, convertContainer(&c, timeline.KindEphemeral, corev1.RestartPolicyNever, statuses))
 	}
+	attributePullFailures(converted, status)
 	if memoryLimited(spec.Resources) {
 		for i := range converted {
 			converted[i].MemoryLimited = converted[i].Kind != timeline.KindImageVolume
@@ -171,25 +172,6 @@ func kindOfInit(c *corev1.Container) timeline.ContainerKind {
 		return timeline.KindSidecar
 	}
 	return timeline.KindInit
-}
-
-// convertImageVolumes converts image volumes to containers. Volumes with the same image become one container.
-func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Container) {
-	for i := range volumes {
-		image := volumes[i].Image
-		if image == nil || image.Reference == "" {
-			continue
-		}
-		reference := untrusted.Text(redact.Text(image.Reference), maxReference)
-		volume := timeline.Container{
-			Name: timeline.ImageName(reference), Kind: timeline.KindImageVolume, Image: reference,
-			PullPolicy: timeline.PullPolicy(image.PullPolicy),
-		}
-		if !slices.ContainsFunc(converted, func(c timeline.Container) bool { return c.Name == volume.Name }) {
-			converted = append(converted, volume)
-		}
-	}
-	return converted
 }
 
 func convertContainer(

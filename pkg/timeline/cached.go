@@ -25,6 +25,9 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 		if f.open == nil || f.isUnbounded(f.open) || f.isUnbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
 			return f.asOf // the error bound of the phase grows with time
 		}
+		if slices.ContainsFunc(f.containers, (*Container).pullsAgain) {
+			return f.asOf // see withVolumePulls
+		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
 			return f.asOf // the duration of the phase limits its error bound, so the bound grows with the phase
 		}

@@ -1,15 +1,10 @@
 package timeline
 
 // usedBy returns the latest possible time of the kubelet's first use of an image. The index selects a container or an
-// image volume. The kubelet first uses the image of an image volume when it creates the pod's first container. If the
-// kubelet has not used the image, usedBy returns maxInstant.
+// image volume. If the kubelet has not used the image, usedBy returns maxInstant.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
-		end := maxInstant
-		for i := range e.containers {
-			end = min(end, e.createdBy(int16(i)))
-		}
-		return end
+		return e.volumeUsedBy(index)
 	}
 	return e.createdBy(index)
 }
@@ -47,11 +42,6 @@ func (e *Evidence) createFailed(index int16) bool {
 	_, refused := e.latestTime(milestoneKey{index, 0, MilestoneConfigRefused})
 	_, failed := e.latestTime(milestoneKey{index, 0, MilestoneCreateFailed})
 	return refused || failed
-}
-
-func (e *Evidence) isVolume(index int16) bool {
-	c := e.specOf(index)
-	return c != nil && c.Kind == KindImageVolume
 }
 
 // specOf returns a container's entry in the pod's spec, or nil if the spec does not contain the container's

@@ -98,7 +98,7 @@ func (e *Evidence) imageChecks() (checks int) {
 	}
 	for i := range e.containers {
 		if c := &e.containers[i]; c.pulled.known() && isImageName(c.name) {
-			checks-- // this Event concerned an image volume, and not a container
+			checks -= 1 + len(c.laterPulled) // these Events concerned an image volume, and not a container
 		}
 	}
 	return checks

@@ -32,7 +32,7 @@ func (f *fold) boundaries() []boundary {
 			path, _ = f.appendBoundaries(path, c)
 		}
 	}
-	work := path[first:]
+	work := slices.DeleteFunc(path[first:], f.delaysNothing)
 	if slices.ContainsFunc(work, boundary.needsNoKubelet) {
 		all := slices.Clone(work)
 		work = slices.DeleteFunc(work, func(b boundary) bool {
@@ -62,10 +62,12 @@ func (f *fold) boundaries() []boundary {
 // shareUnordered handles main containers whose milestones have wide intervals, for example because timestamps are
 // truncated to seconds. If the milestones of two containers have overlapping intervals, no evidence shows on which
 // container the kubelet worked first. So shareUnordered adds the phases of each of these two boundaries to the other
-// boundary.
+// boundary. The later pulls of an image volume have no order relative to main containers either.
 func (f *fold) shareUnordered(work []boundary) {
+	unordered := func(b *boundary) bool { return f.isOfMainContainer(b) || f.isLaterPull(b) }
 	vague := func(b *boundary) bool {
-		return b.bound.latest-b.bound.earliest > responseDelay && f.isOfMainContainer(b)
+		length := b.bound.latest - b.bound.earliest
+		return length > responseDelay && unordered(b) || length > eventSlack && f.isLaterPull(b)
 	}
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
@@ -76,7 +78,7 @@ func (f *fold) shareUnordered(work []boundary) {
 			continue
 		}
 		for j := range own {
-			if f.isOfMainContainer(&own[j]) && own[j].bound.overlapsWith(own[i].bound) &&
+			if unordered(&own[j]) && own[j].bound.overlapsWith(own[i].bound) &&
 				own[j].container != own[i].container {
 				work[i].addCandidates(own[j].phases)
 				work[j].addCandidates(own[i].phases)

@@ -32,7 +32,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	}
 	var again, possibly *phaseCandidates
 	for i, c := range f.containers {
-		if next := f.nextStep(f.chains[i]); next != nil {
+		if next := f.nextStep(f.chains[i]); next != nil && (c.Kind != KindImageVolume || f.awaitsVolume(c, until)) {
 			if i == 0 && next.phases[0] == f.chains[0].steps[0].phase && f.mayPullBeforeRunning(f.firstSandbox()) {
 				next.phases = uniquePhases([]Phase{PhaseSandbox}, next.phases)
 			}

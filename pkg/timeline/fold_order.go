@@ -13,9 +13,9 @@ const maxTighteningRounds = 8
 // sequence lists known milestones in the order in which they must have happened.
 type sequence []*bound
 
-// milestonesInOrder returns the known milestones in the order of the kubelet's work: the pod's steps, each init
-// container, the main containers, readiness. Main containers have no order among themselves, because the kubelet starts
-// the next main container even if one fails.
+// milestonesInOrder returns the known milestones in the order of the kubelet's work: the pod's steps, each image
+// volume, each init container, the main containers, readiness. Main containers have no order among themselves, because
+// the kubelet starts the next main container even if one fails.
 func (f *fold) milestonesInOrder() []sequence {
 	gate := f.knownMilestones(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -30,12 +30,17 @@ func (f *fold) milestonesInOrder() []sequence {
 			continue
 		}
 		done := f.firstSuccess(c, steps)
-		gate = slices.Concat(gate, f.knownMilestones(steps[:done]))
 		// If an init container has remaining steps, it ran again, because the pod got a new sandbox or because all
-		// containers were restarted. For a sidecar, the remaining steps begin with the end of the first run.
-		if done < len(steps) {
-			all = append(all, f.knownMilestones(steps))
+		// containers were restarted. For a sidecar, the remaining steps begin with the end of the first run. For an
+		// image volume, the remaining steps can happen after the creation of a container.
+		if remaining := f.knownMilestones(steps); done < len(steps) {
+			if c.Kind == KindImageVolume {
+				remaining = slices.Concat(gate, remaining)
+				all = append(all, f.lastPullOrder(c))
+			}
+			all = append(all, remaining)
 		}
+		gate = slices.Concat(gate, f.knownMilestones(steps[:done]))
 	}
 	all = append(all, gate)
 	before := podMilestone(MilestoneCreated)
@@ -44,6 +49,7 @@ func (f *fold) milestonesInOrder() []sequence {
 		before = c.steps[len(c.steps)-1].key
 	}
 	all = append(all, f.workOrder()...)
+	all = append(all, f.volumeOrder()...)
 	all = append(all, f.pullOrder()...)
 	all = append(all, f.endsBeforeFailure()...)
 	for _, c := range f.containers {
@@ -93,8 +99,12 @@ func (f *fold) knownMilestones(steps []step) sequence {
 // firstSuccess returns how many steps of a container happen before the kubelet works on the next container. By default,
 // firstSuccess counts all steps. For an init container, firstSuccess counts the steps until the end of the first
 // successful run. For a sidecar, firstSuccess counts the steps before the end of the first run. firstSuccess does not
-// rely on the step "started", because the agent might have missed the status that reports the first run as started.
+// rely on the step "started", because the agent might have missed the status that reports the first run as started. For
+// an image volume, firstSuccess returns the result of stepsBeforeContainers.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
+	if c.Kind == KindImageVolume {
+		return f.stepsBeforeContainers(c, steps)
+	}
 	if c.Kind == KindSidecar {
 		ended := slices.IndexFunc(steps, func(s step) bool { return s.key.milestone == MilestoneFinished })
 		if ended >= 0 {

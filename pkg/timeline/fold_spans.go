@@ -130,6 +130,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if isLateReplacement(from, to, w) {
 		w.phases = uniquePhases(w.phases, f.delaysOfSandbox(from, to.latest))
 	}
+	w, pulling := f.withVolumePulls(from, to, until, w)
 	phase, merged := phaseOrGroup(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
@@ -139,7 +140,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		s.Attempt = int(w.attempt)
 	}
 	s.Error = max(s.Error,
-		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.slowest/2), s.Duration()))
+		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.slowest/2, pulling), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended. For example, the pod might have become unready again before the agent
 		// first saw the pod. The estimate of the phase's end is only the middle of a long interval. So the time can

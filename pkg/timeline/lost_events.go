@@ -39,7 +39,8 @@ func (f *fold) lostEvents() []string {
 		if f.wasPulled(c, index) && !f.hasRequestEvent(index) && e.pullEventsOf(index) == &e.containers[index] {
 			lost = append(lost, "Pulling/"+c.Name)
 		}
-		if !pulled.known() && !f.pulls[index].maybeRestart && !f.pulls[index].refuted {
+		if !pulled.known() && !f.pulls[index].maybeRestart && !f.pulls[index].refuted &&
+			(c.Kind != KindImageVolume || !e.pullFailed(index)) { // maybe no container mounts the volume
 			lost = append(lost, "Pulled/"+c.Name)
 		}
 	}

@@ -30,7 +30,8 @@ type pullBackoff struct {
 // statuses report the others.
 func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFailure {
 	all := slices.Clone(reported)
-	for _, f := range e.containers[index].statusFailures() {
+	first, later := e.statusFailuresOf(index)
+	for _, f := range later {
 		if !slices.ContainsFunc(reported, func(event failureEvent) bool {
 			return event.latest >= f.earliest && event.earliest <= f.latest
 		}) {
@@ -43,7 +44,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	}
 	// The kubelet's client might have dropped the Event about the first failure. Then only the first status with a
 	// failed pull shows this failure.
-	if first := e.containers[index].statusFailure; first != nil && first.isBefore(all[0]) {
+	if first != nil && first.isBefore(all[0]) {
 		f := *first
 		if f.bias == biasLatest {
 			f.bias = biasNextSync

@@ -73,7 +73,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		}
 		refuted := e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != ""
 		p.refuted = p.refuted || refuted
-		return refuted || failed.earliest > end
+		return refuted || failed.earliest > end || p.pulled.endedBefore(failed.window)
 	})
 	first := e.statusFailureBefore(index, end)
 	if len(failures) > 0 {
@@ -166,6 +166,12 @@ func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 		return true
 	}
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
+}
+
+// endedBefore reports whether the Event's pull ended before a failure. This is certain if the failure came after the
+// beginning of the pull and might have come after its end, because no pull fails while another one is in progress.
+func (p pulledEvent) endedBefore(failure window) bool {
+	return p.known() && p.beganBefore(failure) && p.latest < failure.latest
 }
 
 // pullConstraints converts the evidence about a container's pulls to constraints. Events or statuses show when each

@@ -81,7 +81,7 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 // might have come after that pull, because the kubelet can pull the image again.
 func (e *Evidence) statusFailureBefore(index int16, end instant) *failureEvent {
 	c := &e.containers[index]
-	first := c.statusFailure
+	first, _ := e.statusFailuresOf(index)
 	if first == nil || first.latest <= end {
 		return first
 	}

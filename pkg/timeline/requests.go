@@ -175,7 +175,8 @@ func (e *Evidence) queriedSince() time.Time {
 // the image might need a pull.
 //
 // If a container has a post-start hook, the start-up needs the Event about the image of the next container. Only this
-// Event shows when the hook ended.
+// Event shows when the hook ended. If the kubelet pulls an image volume again at each sync, the whole start-up needs
+// Events.
 func (e *Evidence) requestsEvents(overdue bool) bool {
 	afterHook := false
 	for _, c := range e.pod.Containers {
@@ -188,7 +189,7 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 		if evidence == nil {
 			continue
 		}
-		if p, _ := e.refuter(index).firstCredible(evidence); p.known() {
+		if p, _ := e.refuter(index).firstCredible(evidence); p.known() && (!c.pullsAgain() || e.Ended()) {
 			continue
 		}
 		// The runtime's response will show whether the image is present.

@@ -49,6 +49,7 @@ type simulatedPod struct {
 	downAt         time.Time       // the kubelet stopped at downAt and started again at upAt; zero if it did not
 	upAt           time.Time
 	reasons        map[trueMilestone]string
+	volume         *simulatedContainer // the pod's image volume; nil without an image volume
 }
 
 // trueMilestone identifies a milestone of the simulated pod. container is empty for the pod's own milestones.
@@ -79,6 +80,7 @@ type simulatedContainer struct {
 	due          time.Time // when the kubelet next works on the container
 	wait         Phase     // the phase until the time "due"
 	endsAt       time.Time // the end of a run that will crash
+	mounts       bool      // the container mounts the image volume
 }
 
 // storedImage describes when one image is on the node.
@@ -134,7 +136,7 @@ func simulateChanged(random *rand.Rand, change func(*simulatedPod)) *simulatedPo
 	l.advance(PhaseKubeletPickup, nil, MilestoneAcknowledged, 0, l.randomLength(2*time.Millisecond, time.Second))
 	l.runSandbox()
 	for _, c := range l.containers {
-		if c.Kind != KindMain {
+		if c.Kind == KindInit || c.Kind == KindSidecar {
 			l.initialize(c)
 		}
 	}
@@ -220,7 +222,8 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 		if l.now.Before(c.due) {
 			l.now = c.due
 		}
-		if !l.startContainer(c) {
+		l.syncVolume(c)
+		if !l.findsVolume(c) || !l.startContainer(c) {
 			continue
 		}
 		l.runHook(c)
@@ -239,10 +242,12 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 			phase = l.failRun(c, phase)
 		}
 		began := l.now
+		started, pulled := l.pullVolumeDuringRun()
 		l.advance(phase, c, MilestoneFinished, c.attempt, l.randomLength(5*time.Millisecond, 5*time.Second))
 		if ended := l.now; l.stopKubelet(began.Add(anyPart(ended, ended.Sub(began)))) && ended.Before(l.upAt) {
 			l.now = l.upAt
 		}
+		l.awaitVolume(started, pulled)
 		if !failed {
 			return
 		}
@@ -254,6 +259,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.randomLength(time.Millisecond, time.Second))
 	l.restartSidecars()
+	synced := false
 	for {
 		var next *simulatedContainer
 		for _, c := range l.containers {
@@ -279,10 +285,13 @@ func (l *simulatedPod) runMain() {
 			l.endRun(crash, next.wait, next.Name)
 			continue
 		}
-		if l.now.Before(next.due) {
+		if synced = synced && l.isSameSync(next); l.now.Before(next.due) {
 			l.now = next.due
 		}
-		if !l.startContainer(next) {
+		if !synced {
+			l.syncVolume(next)
+		}
+		if synced = true; !l.findsVolume(next) || !l.startContainer(next) {
 			continue
 		}
 		l.runHook(next)

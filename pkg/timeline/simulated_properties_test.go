@@ -109,7 +109,7 @@ func (p *propertyCheck) checkOutcomes() {
 			continue
 		}
 		n := slices.IndexFunc(p.events,
-			func(o occurrence) bool { return o.reason == "Pulled" && o.container == pull.Container })
+			func(o occurrence) bool { return o.reason == "Pulled" && o.isAbout(pull.Container) })
 		present := strings.Contains(p.events[n].message, "already present")
 		switch pull.Outcome {
 		case imagepull.OutcomePresent:
@@ -127,7 +127,10 @@ func (p *propertyCheck) checkOutcomes() {
 // checkLostEvents checks that the kubelet created the Events that the timeline reports as lost.
 func (p *propertyCheck) checkLostEvents() {
 	for _, lost := range p.got.LostEvents {
-		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
+		reason, container, _ := strings.Cut(lost, "/")
+		if !slices.ContainsFunc(p.events, func(o occurrence) bool {
+			return o.reason == reason && o.isAbout(container)
+		}) {
 			p.breaks(lossTrue, "%s was never made", lost)
 		}
 	}

@@ -169,6 +169,9 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	if w.upTo(trueMilestone{milestone: MilestoneAcknowledged}, t).IsZero() {
 		return s
 	}
+	if c.Kind == KindImageVolume {
+		return w.volumeAt(c, t)
+	}
 	run := func(n int) Run {
 		finished := trueMilestone{MilestoneFinished, c.Name, n}
 		return Run{w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t).Truncate(time.Second),

@@ -108,6 +108,9 @@ func (l *simulatedPod) createEvent(container, reason, message string) {
 	if l.now.Before(l.held) {
 		l.now = l.held
 	}
+	if isImageName(container) {
+		container = "" // an Event about an image volume names only the image
+	}
 	if reason == "Pulling" { // the kubelet creates a Pulling Event before the step
 		l.events = append(l.events, occurrence{l.now, container, reason, message})
 		l.now = l.now.Add(late)

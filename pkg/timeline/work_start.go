@@ -102,7 +102,7 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 // waitEnd returns the latest possible end of the delay that a container causes for a later container, or maxInstant if
 // the end is unknown. The argument "later" is the index of the later container. If the container causes no delay,
 // waits is false. A main container without a post-start hook can cause a delay if its image pull took time and then
-// failed.
+// failed. If the pull of an image volume failed, a container that mounts the volume waits until a later pull succeeds.
 func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool) {
 	index, m, slack := f.index(before.Name), MilestoneRunning, instant(statusPatience)
 	switch {
@@ -121,7 +121,7 @@ func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool
 		if !f.e.mayBePulled(*before) || f.e.createdBy(index) < f.e.createdSince(later) {
 			return 0, false
 		}
-		if failures := f.pulls[index].failures; len(failures) > 0 {
+		if failures := f.pulls[index].failures; len(failures) > 0 && before.Kind != KindImageVolume {
 			return failures[len(failures)-1].latest, true
 		}
 		return maxInstant, before.PullPolicy != PullNever

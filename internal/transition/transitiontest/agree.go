@@ -143,7 +143,9 @@ func (a *agreement) checkPull(m transition.Metrics) {
 	a.compareLength("pull", p.Duration, p.StartedAt, p.FinishedAt)
 	var attempts []timeline.Pull
 	for _, pull := range a.want.Pulls {
-		if pull.Container == m.ContainerName || m.ContainerName == "" && pull.Container[0] == 'i' {
+		name, tag := imagepull.SplitReference(pull.Image)
+		isVolume := pull.Kind == timeline.KindImageVolume && name == m.ImageName && tag == m.ImageTag
+		if pull.Container == m.ContainerName || m.ContainerName == "" && isVolume {
 			attempts = append(attempts, pull)
 		}
 	}
