@@ -89,8 +89,7 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 
 // gather collects the evidence's constraints in sorted order. If the kubelet requested an image for a restart of a
 // container, gather leaves out this request. If the pod's creator set the node, gather leaves out the binding. gather
-// also adds the constraints that the fold derives from several
-// Events.
+// also adds the constraints that the fold derives from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -99,11 +98,9 @@ func (f *fold) gather() {
 	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
 	var checks []constraint
 	for _, c := range f.e.constraints {
-		if c.key.milestone == MilestonePullRequested {
-			continue // pullEvidence.requests contains this request
-		}
-		if c.key.milestone == MilestoneScheduled && f.e.boundByCreator {
-			continue // the kubelet wrote the condition PodScheduled
+		if c.key.milestone == MilestonePullRequested || // pullEvidence.requests contains this request
+			c.key.milestone == MilestoneScheduled && f.e.boundByCreator { // the kubelet wrote PodScheduled
+			continue
 		}
 		if c.key.milestone == MilestoneInspectFailed || c.key.milestone == MilestoneNameRefused {
 			if attempt, known := f.attemptOfCheck(c.key.container, c.origin, c.latest); known {

@@ -46,7 +46,7 @@ func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 	}
 	c := f.containers[0]
 	index := f.index(c.Name)
-	return c.PullPolicy != PullNever && (c.PullPolicy == PullAlways || f.e.mayBePulled(*c)) &&
+	return f.e.mayNeedPull(*c) &&
 		f.bounds.find(milestoneKey{index, 0, MilestonePullRequested}) == nil &&
 		lastOutcome(f, c, index) != imagepull.OutcomePresent
 }
@@ -144,7 +144,8 @@ func isLateReplacement(from, to *bound, w phaseCandidates) bool {
 
 // delaysOfSandbox returns the phases that might have delayed the replacement of a lost sandbox between the milestone
 // "from" and the instant "until". The kubelet might have been stopped. After a reboot of the node, the kubelet mounts
-// the volumes again. Only Events show other obstacles.
+// the volumes again. Only Events show other obstacles and pulls. If a pull had begun, no evidence shows how long it
+// lasted before the sandbox was lost.
 func (f *fold) delaysOfSandbox(from *bound, until instant) []Phase {
 	delays := uniquePhases(alsoKubeletSync, f.unreportedObstacles())
 	if f.e.pod.RemoteVolumes {
@@ -153,10 +154,23 @@ func (f *fold) delaysOfSandbox(from *bound, until instant) []Phase {
 	if f.e.pod.ResourceClaims {
 		delays = uniquePhases(delays, alsoDevice)
 	}
+	pulling := from.key.milestone == MilestonePullRequested || from.key.milestone == MilestonePullStarted
 	if !f.watchesReplacement(from, until) {
 		delays = uniquePhases(delays, possibleObstacles)
+		pulling = pulling || slices.ContainsFunc(f.containers, func(c *Container) bool {
+			return f.e.mayNeedPull(*c) && !f.createdBefore(c, from)
+		})
+	}
+	if pulling {
+		delays = uniquePhases(delays, []Phase{PhasePullQueue, PhasePull, PhaseUnpack})
 	}
 	return delays
+}
+
+// createdBefore reports whether the first run of a container was created at or before a milestone.
+func (f *fold) createdBefore(c *Container, milestone *bound) bool {
+	created := f.bounds.find(milestoneKey{f.index(c.Name), 0, MilestoneContainerCreated})
+	return created != nil && created.estimate() <= milestone.estimate()
 }
 
 // watchesReplacement reports whether the agent received all Events about obstacles between the milestone "from" and the

@@ -25,7 +25,7 @@ func (f *fold) lostEvents() []string {
 		if used == maxInstant || f.asOf-used <= instant(eventGrace) {
 			continue // the Event can still arrive
 		}
-		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
+		if !e.mayNeedPull(*c) {
 			continue // the agent opens no Event watch for this container
 		}
 		if e.eventsMissedUntil() > max(0, e.workStart(c)) {

@@ -238,6 +238,11 @@ func (e *Evidence) mayBePulled(c Container) bool {
 	return !image.beforeSandbox && !e.pulledBefore(image)
 }
 
+// mayNeedPull reports whether the kubelet might have pulled the image of a container or checked it with the registry.
+func (e *Evidence) mayNeedPull(c Container) bool {
+	return c.PullPolicy != PullNever && (c.PullPolicy == PullAlways || e.mayBePulled(c))
+}
+
 // RuntimeRequest is a request to the runtime for facts about one pod.
 type RuntimeRequest struct {
 	UID        string // the pod object's UID, which the response also contains
