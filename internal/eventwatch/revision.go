@@ -211,9 +211,9 @@ func (s *Source) takeSample(ctx context.Context, namespace string) (position, er
 	return p, err
 }
 
-// takeSampleFor takes a sample for a watch on the given namespace. If the agent must not list Events in sampleNamespace,
-// takeSampleFor uses the namespace of the watch. If the watch covers all namespaces, takeSampleFor does not do this,
-// because such a list in all namespaces would read all Events.
+// takeSampleFor takes a sample for a watch on the given namespace. If the agent must not list Events in
+// sampleNamespace, takeSampleFor uses the namespace of the watch. If the watch covers all namespaces, takeSampleFor
+// does not do this, because such a list in all namespaces would read all Events.
 func (s *Source) takeSampleFor(ctx context.Context, namespace string) (position, error) {
 	p, err := s.takeSample(ctx, sampleNamespace)
 	if apierrors.IsForbidden(err) && namespace != "" {

@@ -165,8 +165,8 @@ func (s *Source) oldestRecentSample() (position, bool) {
 	return position{}, false
 }
 
-// observedSince returns the time from which on a watch delivers all Events about a pod, if the watch begins at the given
-// position. If the agent learned this position shortly before it requested the pod's Events, this time is the
+// observedSince returns the time from which on a watch delivers all Events about a pod. The watch begins at the given
+// position. If the agent learned this position shortly before it requested the pod's Events, the result is the
 // position's time. A larger difference means that the clock was set back.
 func observedSince(from position, p *request) time.Time {
 	if from.since.Before(p.requestedAt) && p.requestedAt.Round(0).Sub(from.since.Round(0)) <= maxBefore {

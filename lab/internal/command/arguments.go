@@ -44,7 +44,7 @@ Environment:
   PODLAPSE_ACCURACY_PAGE  file for the accuracy page that the scenario "blame" writes
   PODLAPSE_BLAME_ROWS  number of faults that the scenario "blame-soak" draws (default 50)
   PODLAPSE_CHURN_MINUTES  length of the scenario "churn" in minutes (default 30)
-  PODLAPSE_EVENT_COST  loads of the scenario "event-cost": "quick", "floor", "whole" (default), or numbers such as "3,12"
+  PODLAPSE_EVENT_COST  loads of "event-cost": "quick", "floor", "whole" (default), or numbers such as "3,12"
   PODLAPSE_LAB_DIR     state directory (default /var/lib/podlapse-lab)
   PODLAPSE_LAB_CACHE   parent of the build cache (default $XDG_CACHE_HOME, otherwise ~/.cache)
   PODLAPSE_LAB_SOURCE  the lab's source directory, if the lab cannot find it`

@@ -97,15 +97,15 @@ func (k costKind) agentCount() int { return k.agents + max(k.counterparts, k.eve
 
 // costKinds returns the loads that the value of costVariable selects. The scenario measures each load separately.
 //
-// Without agents, a pod start costs the API server and etcd some 50 ms of CPU time at 20 starts per second. The cost of a
-// start varies by several percent from block to block, mostly because of garbage collection. So the scenario can measure
-// a small cost only if this cost occurs many times.
+// Without agents, a pod start costs the API server and etcd some 50 ms of CPU time at 20 starts per second. The cost of
+// a start varies by several percent from block to block, mostly because of garbage collection. So the scenario can
+// measure a small cost only if this cost occurs many times.
 //
 // A bare pod watch is a pod watch without an agent. If the node already has a pod's images, an agent sends no request
 // except its pod watch. So the agent costs as much as one bare pod watch. While pods start, the agent's counter of
 // requests and the API server's counter of Event watches must not change. If they do not change, the agent sends no
-// other request. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the same request as the
-// agent's pod watch. More agents would slow down the API server, because the agents and the API server share two cores.
+// other request. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the same request as
+// the agent's pod watch. More agents would slow down the API server, because they share its two cores.
 // The agent's pod watch and the newest bare pod watch must receive the same number of bytes, except for bookmarks.
 //
 // If the node must pull images, the agents also open Event watches. So bare pod watches cost less than such agents, and
@@ -168,8 +168,8 @@ func selectKinds(all []costKind, numbers string) (selected []costKind, err error
 	for text := range strings.SplitSeq(numbers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > len(all) {
-			return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\", \"whole\", or numbers of loads from 1 to %d, for "+
-				"example \"3,12\"", costVariable, numbers, len(all))
+			return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\", \"whole\", or numbers of loads from 1 to %d, "+
+				"for example \"3,12\"", costVariable, numbers, len(all))
 		}
 		selected = append(selected, all[n-1])
 	}
