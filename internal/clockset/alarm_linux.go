@@ -34,13 +34,17 @@ func newAlarm() (alarm, error) {
 	return t, nil
 }
 
-// arm starts the timer.
+// arm starts the timer. If the clock was set since the latest wait, the kernel starts the timer and nevertheless returns
+// ECANCELED (man 2 timerfd_create). The caller then reads the clocks, so arm ignores this error.
 func (t *timer) arm() error {
 	never := unix.ItimerSpec{Value: unix.NsecToTimespec(math.MaxInt64)}
 	var armed error
 	err := t.conn.Control(func(fd uintptr) {
 		armed = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &never, nil)
 	})
+	if errors.Is(armed, unix.ECANCELED) {
+		armed = nil
+	}
 	if err = errors.Join(err, armed); err != nil {
 		return fmt.Errorf("start a timer: %w", err)
 	}

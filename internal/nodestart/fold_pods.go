@@ -40,19 +40,20 @@ func (f *fold) firstWorkload() *candidate {
 			continue
 		}
 		c := candidate{timeline: &t}
-		if !t.ScheduledAt.IsZero() {
-			c.bound = knownAs(boundaryAt(t, t.ScheduledAt), sourcePods)
+		bound := reachedNodeAt(t)
+		if !bound.IsZero() {
+			c.bound = knownAs(boundaryAt(t, bound), sourcePods)
 		}
 		switch {
 		case t.State == timeline.StateReady && !t.SettledAt.Before(f.boot.At):
 			c.ready = knownAs(podReady(t).notBefore(f.boot.At), sourcePods)
-			if c.bound.isKnown && t.ScheduledAt.Before(f.boot.At) {
+			if c.bound.isKnown && bound.Before(f.boot.At) {
 				// The pod was bound to the node before the boot, so taints and the scheduler did not delay it.
 				c = candidate{ready: c.ready, again: &PodReady{UID: t.UID, Namespace: t.Namespace, Name: t.Name,
 					CreatedAt: t.CreatedAt}}
 			}
 			ready = append(ready, c)
-		case t.State == timeline.StateStarting && c.bound.isKnown && !t.ScheduledAt.Before(f.boot.At):
+		case t.State == timeline.StateStarting && c.bound.isKnown && !bound.Before(f.boot.At):
 			starting = append(starting, c)
 		}
 	}
@@ -98,7 +99,21 @@ func podReady(t timeline.Timeline) interval {
 // uses the pod's timeline and ignores the observation PodReady. The timeline contains more facts.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
-	return known && !t.ScheduledAt.IsZero() && !t.ScheduledAt.Before(f.boot.At)
+	return known && !reachedNodeAt(t).IsZero() && !reachedNodeAt(t).Before(f.boot.At)
+}
+
+// reachedNodeAt returns the time when a scheduler bound the pod to the node. If the pod's creator set the node, the
+// result is the time when the kubelet picked up the pod. The result is zero if the time is unknown.
+func reachedNodeAt(t timeline.Timeline) time.Time {
+	if !t.ScheduledAt.IsZero() {
+		return t.ScheduledAt
+	}
+	for _, m := range t.Milestones {
+		if m.Milestone == timeline.MilestoneAcknowledged {
+			return m.At
+		}
+	}
+	return time.Time{}
 }
 
 // earliestReady returns the pod that was ready first according to the estimates. The interval of the result contains

@@ -24,10 +24,11 @@ const (
 	MissingClock = "clock"
 )
 
-// ClockLog records the changes of the node's clock. The order and the repetition of observations do not change the log.
-// ClockLog is not safe for concurrent use. The zero value is an empty log.
+// ClockLog records the changes of the node's clock. The order and the repetition of observations do not change the
+// sorted changes. ClockLog is not safe for concurrent use. The zero value is an empty log.
 type ClockLog struct {
-	sets []ClockSet // sorted by compareClockSets
+	sets   []ClockSet // sorted by compareClockSets
+	latest time.Time  // field ArrivedAt of the change that Observe added last
 }
 
 // Observe adds a change of the clock and reports whether the change was new. Observe ignores other observations.
@@ -47,7 +48,7 @@ func (l *ClockLog) Observe(o Observation) (news bool) {
 		l.sets = slices.Delete(l.sets, 0, 1)
 		i--
 	}
-	l.sets = slices.Insert(l.sets, i, set)
+	l.sets, l.latest = slices.Insert(l.sets, i, set), set.ArrivedAt
 	return true
 }
 
@@ -61,9 +62,13 @@ func (l *ClockLog) Sets() []ClockSet { return slices.Clone(l.sets) }
 // ApplyTo applies the changes in the log to new evidence. The argument "first" is the first observation in the
 // evidence. If the clock was set back, it shows some times twice, and then the evidence cannot distinguish whether a
 // start-up began before or after the change. An open watch delivers a pod within milliseconds. So if an open watch
-// delivered the first observation more than watchMost after such a change, ApplyTo leaves out the change.
+// delivered the first observation more than watchMost after such a change, ApplyTo leaves out the change. If it was
+// delivered more than watchMost after the change that Observe added last, ApplyTo leaves out all changes.
 func (l *ClockLog) ApplyTo(evidence interface{ Apply(Observation) bool }, first PodSeen) {
 	live := first.Live && first.Pod.ReadAt.IsZero() // the mirror of a static pod can arrive long after its start-up
+	if live && first.ArrivedAt.After(l.latest.Add(watchMost)) {
+		return
+	}
 	for _, set := range l.sets {
 		if set.By > 0 || !live || !first.ArrivedAt.After(l.moved(set.ArrivedAt, watchMost)) {
 			evidence.Apply(set)

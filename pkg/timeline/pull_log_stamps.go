@@ -29,7 +29,8 @@ func (l *PullLog) widenEnd(t *Timeline, p *Pull) {
 	}
 	for i := range t.Milestones {
 		m := &t.Milestones[i]
-		if m.Milestone == MilestonePullFinished && m.Container == p.Container && m.Attempt == p.Attempt {
+		if m.Milestone == MilestonePullFinished && m.Container == p.Container && m.Attempt == p.Attempt &&
+			since.time().Before(m.Earliest) {
 			m.Earliest = since.time()
 		}
 	}
