@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -156,6 +157,10 @@ func nodeOf(t *testing.T, at time.Time, version uint64, words []string, message 
 	return o
 }
 
+func isAcknowledged(m timeline.MilestoneEvidence) bool {
+	return m.Milestone == timeline.MilestoneAcknowledged
+}
+
 // podOf builds a timeline whose boundaries are exact, except for the creation, which is truncated to seconds.
 func podOf(t *testing.T, now time.Time, words []string) timeline.Timeline {
 	t.Helper()
@@ -182,7 +187,10 @@ func podOf(t *testing.T, now time.Time, words []string) timeline.Timeline {
 			s.Error = time.Second / 2
 		}
 		p.Phases = append(p.Phases, s)
-		if p.ScheduledAt.IsZero() {
+		switch {
+		case s.Phase == timeline.PhaseKubeletPickup && len(p.Phases) == 1: // the pod's creator set the node
+			evidence(timeline.MilestoneAcknowledged, to, 0)
+		case p.ScheduledAt.IsZero() && !slices.ContainsFunc(p.Milestones, isAcknowledged):
 			p.ScheduledAt = to
 		}
 		evidence(timeline.MilestoneRunning, to, 0)
