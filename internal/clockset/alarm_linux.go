@@ -34,8 +34,8 @@ func newAlarm() (alarm, error) {
 	return t, nil
 }
 
-// arm starts the timer. If the clock was set since the latest wait, the kernel starts the timer and nevertheless returns
-// ECANCELED (man 2 timerfd_create). The caller then reads the clocks, so arm ignores this error.
+// arm starts the timer. If the clock was set since the latest wait, the kernel starts the timer, but returns ECANCELED
+// (man 2 timerfd_create). The caller then reads the clocks, so arm ignores this error.
 func (t *timer) arm() error {
 	never := unix.ItimerSpec{Value: unix.NsecToTimespec(math.MaxInt64)}
 	var armed error

@@ -148,7 +148,7 @@ func costKinds(form string) ([]costKind, error) {
 	case "quick":
 		return numbered([]costKind{
 			{rate: 20, pods: 100, agents: 1, counterparts: 59, pairs: 3},
-			{cold: true, rate: 20, earlier: 10_000, pods: 120, agents: 4, pairs: 3},
+			{cold: true, rate: 20, earlier: 10_000, pods: 120, agents: 4, pairs: 4},
 		}), nil
 	case "", "whole":
 		return numbered(whole), nil
