@@ -2,7 +2,7 @@
 // only on Linux.
 //
 // The kernel notifies the package of each change, so the package needs no timer. To get the size of a change, the
-// package compares the clock with CLOCK_BOOTTIME, which nobody can set. CLOCK_BOOTTIME also counts the time that the
+// package compares the clock with CLOCK_BOOTTIME, which never jumps. CLOCK_BOOTTIME also counts the time that the
 // node is suspended, in contrast to CLOCK_MONOTONIC. When a suspended node resumes, the clock jumps by the time of the
 // suspension. But this time has really passed, so the jump is not a change. If a hypervisor pauses a virtual machine,
 // both clocks stand still. When a time service corrects the clock afterwards, the package observes a change.

@@ -212,8 +212,8 @@ func joined(phases []Span, bound time.Duration) []Span {
 }
 
 // clockChanged adjusts a pull during which somebody set the node's clock. The argument "by" is the sum of all changes.
-// If the kubelet reported how long the pull took, the duration stays correct, because the kubelet measures it with a
-// clock that nobody can set. Otherwise, clockChanged adds the sum to the error bound. If the order of the timestamps is
+// If the kubelet reported how long the pull took, the duration stays correct, because the kubelet measures it with the
+// monotonic clock. Otherwise, clockChanged adds the sum to the error bound. If the order of the timestamps is
 // unclear, clockChanged removes all facts that depend on this order.
 func (p *Pull) clockChanged(by time.Duration) {
 	unclear := by >= leastClockSet

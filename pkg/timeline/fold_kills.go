@@ -21,9 +21,9 @@ func (f *fold) runEndStep(c *Container, end step) step {
 	case c.Kind == KindInit:
 	case known && code != 0 && (!killed || explained) && code != codeUnknown,
 		known && code == 0 && end.key.attempt > 0 && c.RestartsAlways:
-		// The run ended either by itself before the loss of the sandbox, or because the kubelet stopped it. After a
-		// container's first run, there is no back-off in which the sandbox could be lost. So only a later run with exit
-		// code 0 can have ended by itself.
+		// The run ended either by itself before the loss of the sandbox, or because the kubelet stopped it. The kubelet
+		// makes the first restart without back-off. So if the exit code is 0, only a later run can have ended by itself
+		// and then lost its sandbox during the back-off.
 		end.phase, end.also = PhaseSandboxLost, []Phase{end.phase}
 	default:
 		end.phase = PhaseSandboxLost

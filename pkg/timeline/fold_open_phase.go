@@ -205,7 +205,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 		w.add(PhaseImageBackoff)
 	}
 	if slices.Contains(w.phases, PhaseKubeletSync) && f.mayPullUnnoticed(c.container, key) {
-		w.add(PhasePullQueue, PhasePull, PhaseUnpack)
+		w.add(alsoWholePull...)
 	}
 	if c.steps[next].belongsToPrevious(w.phases) {
 		w.container = f.containerBefore(c.container).Name

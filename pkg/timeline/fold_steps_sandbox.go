@@ -56,6 +56,7 @@ var (
 	alsoSandboxImage    = []Phase{PhaseSandboxImage}
 	alsoPull            = []Phase{PhasePull}
 	alsoUnpack          = []Phase{PhaseUnpack}
+	alsoWholePull       = []Phase{PhasePullQueue, PhasePull, PhaseUnpack}
 	alsoDevice          = []Phase{PhaseDevice}
 	alsoAPIServer       = []Phase{PhaseAPIServer}
 	alsoKubeletSync     = []Phase{PhaseKubeletSync}
@@ -162,7 +163,7 @@ func (f *fold) delaysOfSandbox(from *bound, until instant) []Phase {
 		})
 	}
 	if pulling {
-		delays = uniquePhases(delays, []Phase{PhasePullQueue, PhasePull, PhaseUnpack})
+		delays = uniquePhases(delays, alsoWholePull)
 	}
 	return delays
 }

@@ -34,7 +34,7 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// TestHarmlessFailures checks that some Events about failures are no obstacles.
+// TestHarmlessFailures checks that the agent ignores Events about failures that do not stop a start-up.
 func TestHarmlessFailures(t *testing.T) {
 	for reason, message := range map[string]string{
 		"FailedToRetrieveImagePullSecret": "Unable to retrieve some image pull secrets (regcred); attempting to pull " +

@@ -75,7 +75,7 @@ func (l *PressureLog) Observe(o Observation) {
 }
 
 func (o PressureSeen) continues(before PressureSeen) bool {
-	// Round removes the readings of the monotonic clock, which nobody can set back.
+	// The clock might have been set back. So the comparison must not use the monotonic clock, which Round removes.
 	return o.ArrivedAt.Round(0).After(before.ArrivedAt.Round(0)) && o.Stalled.CPU >= before.Stalled.CPU &&
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }

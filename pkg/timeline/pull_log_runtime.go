@@ -20,7 +20,7 @@ type imageResponseOf struct {
 	present     bool
 	first, last time.Time // the ends of the image's first and latest pulls; zero if the runtime does not report them
 	// unpacked holds the result of unpackTimes for the image, from the latest response that contains all layers.
-	// layersAt is the time of this response; zero if there is none.
+	// layersAt is the time of this response. It is zero if no response contained all layers.
 	unpacked []instant
 	layersAt time.Time
 }

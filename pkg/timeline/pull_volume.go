@@ -231,7 +231,7 @@ func (f *fold) withVolumePulls(
 	if w.phases[0] != PhaseKubeletSync || 2*pulling <= until.sub(from.estimate()) {
 		return w, pulling
 	}
-	w.phases, w.container = uniquePhases(w.phases, []Phase{PhasePullQueue, PhasePull, PhaseUnpack}), ""
+	w.phases, w.container = uniquePhases(w.phases, alsoWholePull), ""
 	if mayFail {
 		w.phases = uniquePhases(w.phases, []Phase{PhaseImageBackoff})
 	}
