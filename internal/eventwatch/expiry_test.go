@@ -106,6 +106,28 @@ func TestHistoryIsReadAgainAfterSlowServer(t *testing.T) {
 	})
 }
 
+// TestHistoryIsReadAgainAfterStall breaks a watch that has delivered the first of two existing Events.
+func TestHistoryIsReadAgainAfterStall(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.put("ns", "a", "First")
+		b.put("ns", "a", "Second")
+		b.server.SlowHistory(500 * time.Millisecond) // for the first Event
+		b.watch("ns", "a")
+		b.sleep(200 * time.Millisecond)
+		b.server.SlowHistory(10 * time.Second) // for the second Event
+		b.sleep(7 * time.Second)
+		if got := b.take(); !slices.Contains(got, "a: First") || slices.Contains(got, "a: Second") {
+			t.Fatalf("observed %q, want the first Event only", got)
+		}
+		b.server.SlowHistory(0)
+		b.server.BreakWatches()
+		b.sleep(2 * time.Minute)
+		if got := b.take(); !slices.Contains(got, "a: Second") || got[len(got)-1] != "a: watched" {
+			t.Errorf("observed %q, want the second Event from the history", got)
+		}
+	})
+}
+
 // TestLeavingASharedWatchKeepsOwnWatch replaces a shared watch by watches on single pods while the shared watch reports
 // that it covers a pod.
 func TestLeavingASharedWatchKeepsOwnWatch(t *testing.T) {

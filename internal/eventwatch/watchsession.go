@@ -24,6 +24,7 @@ type watchSession struct {
 	proof    *proof
 	accepted bool // true after the first event, or after the watch was open for some time without an error
 	proven   bool // the watch has delivered all existing Events
+	broken   bool // the API server or the network ended the watch
 
 	// wideCount and crowdedCount detect whether a shared watch delivers too many Events that the agent does not need.
 	// If so, the namespace counts as wide or crowded (see crowdedSample).
@@ -81,7 +82,11 @@ func (r *watchSession) recordAccepted() {
 // close ends the session. For each confirmed pod that no other open watch covers, close reports EventsLost.
 func (r *watchSession) close(ctx context.Context) {
 	r.source.recordClosed(r.watcher)
+	readAgain := r.broken && r.from.history && r.source.config.Now().Sub(r.openedAt) < leaseTime
 	for _, m := range r.members {
+		if readAgain { // a slow connection might not have delivered all existing Events, although the watch is proven
+			r.source.readAgain(m.pod)
+		}
 		r.advanceMember(m)
 		if m.confirmed {
 			m.pod.reportLoss(ctx, r.watcher, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)

@@ -124,7 +124,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	} else {
 		version, _ = strconv.Atoi(from)
 	}
-	oldest, broken, slow, expire := s.oldest, s.broken, s.slow, s.expire
+	oldest, broken, expire := s.oldest, s.broken, s.expire
 	s.watches++
 	s.mu.Unlock()
 	defer func() {
@@ -154,7 +154,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 	for _, o := range initial {
 		select {
-		case <-time.After(slow):
+		case <-time.After(s.waitBeforeObject()):
 		case <-broken:
 			return
 		case <-r.Context().Done():

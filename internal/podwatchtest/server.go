@@ -209,6 +209,12 @@ func (s *Server) SlowHistory(wait time.Duration) {
 	s.slow = wait
 }
 
+func (s *Server) waitBeforeObject() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slow
+}
+
 // Watches returns the number of open watches.
 func (s *Server) Watches() int {
 	s.mu.Lock()
