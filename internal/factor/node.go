@@ -38,7 +38,10 @@ func workOf(phase timeline.Phase) string {
 	switch phase {
 	case timeline.PhaseKubeletPickup, timeline.PhaseVolumes, timeline.PhaseNetwork, timeline.PhaseSandbox:
 		return string(phase)
-	case timeline.PhaseKubeletSync, timeline.PhaseContainerCreate, timeline.PhaseContainerStart:
+	case timeline.PhaseSandboxLost:
+		return ""
+	}
+	if cause := timeline.CauseOf(phase); cause == timeline.CauseKubelet || cause == timeline.CauseRuntime {
 		return workContainers
 	}
 	return ""

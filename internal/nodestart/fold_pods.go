@@ -214,7 +214,7 @@ func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Sp
 }
 
 func isProbe(p timeline.Phase) bool {
-	return p == timeline.PhaseStartupProbe || p == timeline.PhaseReadinessProbe || p == timeline.PhaseReadinessGates
+	return p.IsFinalWait() && p != timeline.PhaseKubeletSync
 }
 
 // endPhaseAtWithPod adds the given phase as endPhaseAt does, with one exception: while a pod of the named DaemonSets

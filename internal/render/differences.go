@@ -145,7 +145,7 @@ func partsText(d api.WorkloadDifference, images string) string {
 	}
 	var texts []string
 	for _, part := range parts {
-		text := signed(part.Seconds) + " " + cmp.Or(phaseWords(part.Phase), terminal.Clean(string(part.Phase)))
+		text := signed(part.Seconds) + " " + cmp.Or(timeline.ActivityOf(part.Phase), terminal.Clean(string(part.Phase)))
 		switch part.Phase {
 		case timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseImagePull:
 			text, images = text+images, ""
@@ -159,75 +159,3 @@ func partsText(d api.WorkloadDifference, images string) string {
 }
 
 func signed(s api.Seconds) string { return SignedText(s.Duration(), 1) }
-
-// phaseWords describes what a pod does in a phase, for example "mounting volumes". The description must fit many
-// start-ups, so it does not name a container or a registry.
-func phaseWords(phase timeline.Phase) string {
-	switch phase {
-	case timeline.PhaseSchedulingGate:
-		return "waiting for scheduling gates"
-	case timeline.PhaseUnschedulable:
-		return "waiting for a node that fits"
-	case timeline.PhaseScheduling:
-		return "waiting for the scheduler"
-	case timeline.PhaseKubeletPickup:
-		return "until the kubelet picked up the pod"
-	case timeline.PhaseAPIServer:
-		return "until the kubelet could read from the API server"
-	case timeline.PhasePodConfig:
-		return "waiting for the pod's configuration"
-	case timeline.PhaseVolumes:
-		return "mounting volumes"
-	case timeline.PhaseDevice:
-		return "preparing dynamic resources"
-	case timeline.PhaseNetwork:
-		return "setting up the network"
-	case timeline.PhaseSandboxImage:
-		return "pulling the sandbox (pause) image"
-	case timeline.PhaseSandbox:
-		return "starting the sandbox"
-	case timeline.PhaseSandboxSetup:
-		return "setting up the sandbox"
-	case timeline.PhaseKubeletSync:
-		return "in the kubelet between steps"
-	case timeline.PhasePullQueue:
-		return "in the node's pull queue"
-	case timeline.PhasePull:
-		return "pulling"
-	case timeline.PhaseUnpack:
-		return "unpacking"
-	case timeline.PhaseImagePull:
-		return "pulling and unpacking"
-	case timeline.PhaseImageBackoff:
-		return "in the image pull back-off"
-	case timeline.PhaseContainerConfig:
-		return "waiting for the configuration of containers"
-	}
-	return containerWords(phase)
-}
-
-func containerWords(phase timeline.Phase) string {
-	switch phase {
-	case timeline.PhaseContainerCreate:
-		return "creating containers"
-	case timeline.PhaseContainerStart:
-		return "starting containers"
-	case timeline.PhaseInitRun:
-		return "running init containers"
-	case timeline.PhasePostStartHook:
-		return "in post-start hooks"
-	case timeline.PhaseFailedRun:
-		return "in failed runs"
-	case timeline.PhaseSandboxLost:
-		return "replacing lost sandboxes"
-	case timeline.PhaseCrashBackoff:
-		return "in the crash back-off"
-	case timeline.PhaseStartupProbe:
-		return "until started"
-	case timeline.PhaseReadinessProbe:
-		return "until ready"
-	case timeline.PhaseReadinessGates:
-		return "waiting for readiness gates"
-	}
-	return ""
-}

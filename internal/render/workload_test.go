@@ -171,17 +171,6 @@ func TestWorkloadWithoutDurations(t *testing.T) {
 	}
 }
 
-func TestEveryPhaseHasWords(t *testing.T) {
-	known := map[string]timeline.Phase{}
-	for _, phase := range timeline.Phases() {
-		words := phaseWords(phase)
-		if other, twice := known[words]; twice || words == "" && phase != timeline.PhaseUnattributed {
-			t.Errorf("phase %s has the words %q, like %q", phase, words, other)
-		}
-		known[words] = phase
-	}
-}
-
 // TestWorkloadIsClean uses names with control characters, as an untrusted server can send them.
 func TestWorkloadIsClean(t *testing.T) {
 	const evil = "\x1b[2J\u202e\r"

@@ -99,9 +99,7 @@ func (c change) estimatedGain(gain interval) (sum time.Duration) {
 func (s *startUp) keptTime(c change) (sum time.Duration) {
 	for i := range s.phases {
 		phase := &s.phases[i]
-		switch phase.Phase {
-		case timeline.PhaseKubeletSync, timeline.PhaseStartupProbe, timeline.PhaseReadinessProbe,
-			timeline.PhaseReadinessGates, timeline.PhaseFailedRun, timeline.PhaseCrashBackoff:
+		if p := phase.Phase; p.IsFinalWait() || p == timeline.PhaseFailedRun || p == timeline.PhaseCrashBackoff {
 			continue
 		}
 		if c.saved[i].high == 0 && len(phase.MergedWith) == 0 && !phase.Phase.IsGroup() {

@@ -153,10 +153,7 @@ func (s *startUp) mayStillWait(c change, i int) bool {
 func (s *startUp) addWork() {
 	last, hidden := -1, false // "hidden" is true if a group phase after the last known work can contain more work
 	for i := range s.phases {
-		switch phase := s.phases[i].Phase; phase {
-		case timeline.PhaseKubeletSync, timeline.PhaseReadinessProbe, timeline.PhaseStartupProbe,
-			timeline.PhaseReadinessGates:
-		default:
+		if phase := s.phases[i].Phase; !phase.IsFinalWait() {
 			if hidden = phase.IsGroup(); !hidden {
 				last = i
 			}
@@ -316,14 +313,10 @@ func waitsForOthers(phase *api.PhaseRecord) bool {
 		return length > waitLeast
 	}
 	for _, name := range phasesOf(phase) {
+		if name.WaitsForOthers() && length > waitLeast {
+			return true
+		}
 		switch name {
-		case timeline.PhaseSchedulingGate, timeline.PhaseUnschedulable, timeline.PhaseAPIServer,
-			timeline.PhasePodConfig, timeline.PhasePullQueue, timeline.PhaseImageBackoff, timeline.PhaseContainerConfig,
-			timeline.PhaseFailedRun, timeline.PhaseCrashBackoff, timeline.PhaseSandboxLost,
-			timeline.PhaseReadinessGates:
-			if length > waitLeast {
-				return true
-			}
 		case timeline.PhaseVolumes, timeline.PhaseDevice, timeline.PhaseNetwork:
 			if length > longWork {
 				return true

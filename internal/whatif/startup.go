@@ -170,10 +170,10 @@ func (s *startUp) addRuns(c *container) {
 // the start-up. If the evidence does not show which container was ready last, the result is empty.
 func (s *startUp) readyLast() string {
 	for _, phase := range slices.Backward(s.phases) {
-		switch phase.Phase {
-		case timeline.PhaseReadinessGates:
+		switch {
+		case phase.Phase == timeline.PhaseReadinessGates:
 			continue
-		case timeline.PhaseReadinessProbe, timeline.PhaseStartupProbe, timeline.PhaseKubeletSync:
+		case phase.Phase.IsFinalWait():
 			mixed := func(p timeline.Phase) bool {
 				return p != timeline.PhaseReadinessProbe && p != timeline.PhaseStartupProbe
 			}

@@ -88,10 +88,8 @@ func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 		return f.phasesAfterEnd(ended)
 	case lost != nil:
 		return f.phasesAfterLoss(lost)
-	case f.e.pod.ReadinessGates:
-		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
-	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
+	return phaseCandidates{phases: []Phase{f.lastPhase()}}
 }
 
 // blocksLater reports whether a container is a sidecar that has not started yet. Until the sidecar has started, the

@@ -49,10 +49,7 @@ func (f *fold) readySteps() []chain {
 // stepsWithGates appends the step "all", at whose end all containers were ready for the first time, and the wait for
 // the readiness gates.
 func (f *fold) stepsWithGates(steps []step, all step) []step {
-	ready := step{key: podMilestone(MilestoneReady), phase: PhaseKubeletSync}
-	if f.e.pod.ReadinessGates {
-		ready.phase = PhaseReadinessGates
-	}
+	ready := step{key: podMilestone(MilestoneReady), phase: f.lastPhase()}
 	steps = append(steps, all)
 	if f.e.pod.ReadinessGates && f.bounds.find(readyAgain) != nil {
 		steps = append(steps, step{key: readyAgain, phase: ready.phase, also: f.phasesWithGates()})
@@ -61,6 +58,14 @@ func (f *fold) stepsWithGates(steps []step, all step) []step {
 		}
 	}
 	return append(steps, ready)
+}
+
+// lastPhase returns the phase from the readiness of all containers until the readiness of the pod.
+func (f *fold) lastPhase() Phase {
+	if f.e.pod.ReadinessGates {
+		return PhaseReadinessGates
+	}
+	return PhaseKubeletSync // without readiness gates
 }
 
 // endedBefore returns a container that ended before the milestone k, and that the kubelet might not start again. If

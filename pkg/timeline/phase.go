@@ -75,76 +75,152 @@ const (
 	aboutContainer
 )
 
-// phaseRow holds the name, the cause and the texts of a phase.
+// phaseTraits is a set of facts about a phase.
+type phaseTraits uint8
+
+const (
+	// beforeSandbox means that the runtime starts the sandbox after the phase.
+	beforeSandbox phaseTraits = 1 << iota
+	// beforeContainer means that the runtime can create a container after the phase.
+	beforeContainer
+	// waitsForOthers means that the end of the phase can depend on something outside the pod.
+	waitsForOthers
+	// finalWait means that the phase can follow the kubelet's last work in a start-up.
+	finalWait
+)
+
+// phaseRow holds the name, the cause, the traits and the texts of a phase.
 type phaseRow struct {
-	phase   Phase
-	cause   Cause  // the party that is responsible for the phase
-	text    string // the text in the verdict, with a %s for the name of the registry or container
-	about   subject
-	meaning string // one sentence about the phase for the web page
+	phase    Phase
+	cause    Cause // the party that is responsible for the phase
+	traits   phaseTraits
+	text     string // the text in the verdict, with a %s for the name of the registry or container
+	about    subject
+	activity string // what pods do in the phase; the text must fit many start-ups
+	meaning  string // one sentence about the phase for the web page
 }
 
 // phaseTable has one row for each phase, in the order of the constants above.
 var phaseTable = []phaseRow{
-	{PhaseSchedulingGate, CauseGate, "waiting for its scheduling gates", aboutNothing,
+	{PhaseSchedulingGate, CauseGate, waitsForOthers,
+		"waiting for its scheduling gates", aboutNothing,
+		"waiting for scheduling gates",
 		"A scheduling gate holds the pod."},
-	{PhaseUnschedulable, CausePlacement, "waiting for a node that fits", aboutNothing,
+	{PhaseUnschedulable, CausePlacement, waitsForOthers,
+		"waiting for a node that fits", aboutNothing,
+		"waiting for a node that fits",
 		"The scheduler finds no suitable node."},
-	{PhaseScheduling, CauseScheduler, "waiting for the scheduler", aboutNothing,
+	{PhaseScheduling, CauseScheduler, 0,
+		"waiting for the scheduler", aboutNothing,
+		"waiting for the scheduler",
 		"From creation until the scheduler chose a node."},
-	{PhaseKubeletPickup, CauseKubelet, "until the kubelet picked up the pod", aboutNothing,
+	{PhaseKubeletPickup, CauseKubelet, beforeSandbox,
+		"until the kubelet picked up the pod", aboutNothing,
+		"until the kubelet picked up the pod",
 		"From scheduling until the kubelet acknowledged the pod."},
-	{PhaseAPIServer, CauseAPIServer, "until the kubelet could read from the API server", aboutNothing,
+	{PhaseAPIServer, CauseAPIServer, beforeSandbox | waitsForOthers,
+		"until the kubelet could read from the API server", aboutNothing,
+		"until the kubelet could read from the API server",
 		"The kubelet cannot read objects that the pod needs from the API server."},
-	{PhasePodConfig, CauseConfig, "waiting for the pod's configuration", aboutNothing,
+	{PhasePodConfig, CauseConfig, beforeSandbox | waitsForOthers,
+		"waiting for the pod's configuration", aboutNothing,
+		"waiting for the pod's configuration",
 		"A ConfigMap, Secret or runtime class of the pod is missing, or its memory limit is too low for a sandbox."},
-	{PhaseVolumes, CauseVolumes, "volumes", aboutNothing,
+	{PhaseVolumes, CauseVolumes, beforeSandbox,
+		"volumes", aboutNothing,
+		"mounting volumes",
 		"The kubelet mounts volumes before it requests the sandbox."},
-	{PhaseDevice, CauseDevice, "preparing dynamic resources", aboutNothing,
+	{PhaseDevice, CauseDevice, beforeSandbox,
+		"preparing dynamic resources", aboutNothing,
+		"preparing dynamic resources",
 		"A driver prepares a dynamically allocated resource."},
-	{PhaseNetwork, CauseNetwork, "network", aboutNothing,
+	{PhaseNetwork, CauseNetwork, beforeSandbox,
+		"network", aboutNothing,
+		"setting up the network",
 		"The network plugin sets up the sandbox, or the network of the node is not ready."},
-	{PhaseSandboxImage, CauseRegistry, "pulling the sandbox (pause) image", aboutNothing,
+	{PhaseSandboxImage, CauseRegistry, beforeSandbox,
+		"pulling the sandbox (pause) image", aboutNothing,
+		"pulling the sandbox (pause) image",
 		"The runtime pulls the sandbox (pause) image."},
-	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing,
+	{PhaseSandbox, CauseRuntime, 0,
+		"sandbox", aboutNothing,
+		"starting the sandbox",
 		"The runtime starts the sandbox."},
-	{PhaseSandboxSetup, CauseSandboxSetup, "setting up the sandbox", aboutNothing,
+	{PhaseSandboxSetup, CauseSandboxSetup, 0,
+		"setting up the sandbox", aboutNothing,
+		"setting up the sandbox",
 		"Volumes, network or sandbox: no evidence separates them."},
-	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing,
+	{PhaseKubeletSync, CauseKubelet, beforeContainer | finalWait,
+		"kubelet between steps", aboutNothing,
+		"in the kubelet between steps",
 		"The kubelet is between two steps."},
-	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing,
+	{PhasePullQueue, CausePullQueue, beforeContainer | waitsForOthers,
+		"in the node's pull queue", aboutNothing,
+		"in the node's pull queue",
 		"The kubelet waits for other pulls on the node before it pulls the image."},
-	{PhasePull, CauseRegistry, "pulling from %s", aboutRegistry,
+	{PhasePull, CauseRegistry, beforeContainer,
+		"pulling from %s", aboutRegistry,
+		"pulling",
 		"The runtime downloads the image from the registry or its mirror."},
-	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing,
+	{PhaseUnpack, CauseDisk, beforeContainer,
+		"unpacking", aboutNothing,
+		"unpacking",
 		"The download is complete, but the runtime is still unpacking."},
-	{PhaseImagePull, CauseImagePull, "pulling from %s, unpacking included", aboutRegistry,
+	{PhaseImagePull, CauseImagePull, 0,
+		"pulling from %s, unpacking included", aboutRegistry,
+		"pulling and unpacking",
 		"Pull or unpacking: no evidence separates them."},
-	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing,
+	{PhaseImageBackoff, CauseBackoff, beforeContainer | waitsForOthers,
+		"image pull back-off", aboutNothing,
+		"in the image pull back-off",
 		"A pull failed, and the kubelet waits before it retries."},
-	{PhaseContainerConfig, CauseConfig, "waiting for the configuration of %s", aboutContainer,
+	{PhaseContainerConfig, CauseConfig, beforeContainer | waitsForOthers,
+		"waiting for the configuration of %s", aboutContainer,
+		"waiting for the configuration of containers",
 		"The kubelet cannot create the container as configured."},
-	{PhaseContainerCreate, CauseRuntime, "creating containers", aboutNothing,
+	{PhaseContainerCreate, CauseRuntime, 0,
+		"creating containers", aboutNothing,
+		"creating containers",
 		"The runtime creates the container."},
-	{PhaseContainerStart, CauseRuntime, "starting containers", aboutNothing,
+	{PhaseContainerStart, CauseRuntime, 0,
+		"starting containers", aboutNothing,
+		"starting containers",
 		"The runtime starts the container."},
-	{PhaseInitRun, CauseApp, "running init container %s", aboutContainer,
+	{PhaseInitRun, CauseApp, 0,
+		"running init container %s", aboutContainer,
+		"running init containers",
 		"An init container runs."},
-	{PhasePostStartHook, CauseApp, "in the post-start hook of %s", aboutContainer,
+	{PhasePostStartHook, CauseApp, beforeContainer,
+		"in the post-start hook of %s", aboutContainer,
+		"in post-start hooks",
 		"The container runs, and the kubelet waits for its post-start hook."},
-	{PhaseFailedRun, CauseApp, "in failed runs of %s", aboutContainer,
+	{PhaseFailedRun, CauseApp, waitsForOthers,
+		"in failed runs of %s", aboutContainer,
+		"in failed runs",
 		"A run of the container ended before the pod was ready."},
-	{PhaseSandboxLost, CauseRuntime, "replacing a lost sandbox", aboutNothing,
+	{PhaseSandboxLost, CauseRuntime, waitsForOthers,
+		"replacing a lost sandbox", aboutNothing,
+		"replacing lost sandboxes",
 		"The sandbox died. The phase lasts until the next sandbox starts."},
-	{PhaseCrashBackoff, CauseBackoff, "crash back-off of %s", aboutContainer,
+	{PhaseCrashBackoff, CauseBackoff, beforeContainer | waitsForOthers,
+		"crash back-off of %s", aboutContainer,
+		"in the crash back-off",
 		"A run failed, and the kubelet waits before it restarts the container."},
-	{PhaseStartupProbe, CauseApp, "until %s had started", aboutContainer,
+	{PhaseStartupProbe, CauseApp, beforeContainer | finalWait,
+		"until %s had started", aboutContainer,
+		"until started",
 		"The container runs, but its startup probe has not passed yet."},
-	{PhaseReadinessProbe, CauseApp, "until %s was ready", aboutContainer,
+	{PhaseReadinessProbe, CauseApp, beforeContainer | finalWait,
+		"until %s was ready", aboutContainer,
+		"until ready",
 		"The container runs, but its readiness probe has not passed yet."},
-	{PhaseReadinessGates, CauseGate, "readiness gates", aboutNothing,
+	{PhaseReadinessGates, CauseGate, waitsForOthers | finalWait,
+		"readiness gates", aboutNothing,
+		"waiting for readiness gates",
 		"The containers are ready, but a readiness gate is not."},
-	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing,
+	{PhaseUnattributed, CauseUnknown, 0,
+		"unattributed", aboutNothing,
+		"",
 		"No evidence shows the cause of this time."},
 }
 
@@ -204,6 +280,18 @@ func CauseOf(p Phase) Cause { return rowOf(p).cause }
 
 // MeaningOf returns one sentence about the meaning of a phase.
 func MeaningOf(p Phase) string { return rowOf(p).meaning }
+
+// ActivityOf returns what pods do in a phase, for example "mounting volumes". The text fits many start-ups, so it does
+// not name a container or a registry. For PhaseUnattributed and for an unknown phase, the text is empty.
+func ActivityOf(p Phase) string { return rowOf(p).activity }
+
+// WaitsForOthers reports whether the end of the phase can depend on something outside the pod. If such a phase begins
+// earlier, it can take longer.
+func (p Phase) WaitsForOthers() bool { return rowOf(p).traits&waitsForOthers != 0 }
+
+// IsFinalWait reports whether the phase can follow the kubelet's last work in a start-up. For example, the kubelet
+// waits for a readiness probe after this work.
+func (p Phase) IsFinalWait() bool { return rowOf(p).traits&finalWait != 0 }
 
 // rowOf returns the row of a phase. For an unknown phase, rowOf returns the row of PhaseUnattributed.
 func rowOf(p Phase) *phaseRow {

@@ -111,12 +111,10 @@ func needsRuntime(s Span) Phase {
 	if of.IsGroup() && len(s.MergedWith) > 0 {
 		of = s.MergedWith[0]
 	}
-	switch of {
-	case PhaseKubeletPickup, PhaseAPIServer, PhasePodConfig, PhaseVolumes, PhaseDevice, PhaseNetwork, PhaseSandboxImage:
+	switch traits := rowOf(of).traits; {
+	case traits&beforeSandbox != 0:
 		return PhaseSandbox
-	case PhasePullQueue, PhasePull, PhaseUnpack, PhaseKubeletSync, PhaseContainerConfig, PhaseCrashBackoff,
-		PhaseImageBackoff,
-		PhasePostStartHook, PhaseStartupProbe, PhaseReadinessProbe:
+	case traits&beforeContainer != 0:
 		return PhaseContainerCreate
 	}
 	return ""

@@ -26,7 +26,7 @@ func TestPredictionsOfScripts(t *testing.T) {
 		for i, phase := range r.Phases {
 			mayBe := append(slices.Clone(phase.MergedWith), phase.Phase)
 			if len(phase.MergedWith) == 0 && phase.Phase == timeline.PhaseUnattributed ||
-				i == len(r.Phases)-1 && phase.Phase == timeline.PhaseKubeletSync ||
+				i == len(r.Phases)-1 && phase.Phase.IsFinalWait() && phase.Cause == timeline.CauseKubelet ||
 				slices.ContainsFunc(mayBe, func(p timeline.Phase) bool { return slices.Contains(saved, p) }) {
 				waits += phase.Length + phase.Error
 			}
