@@ -10,10 +10,10 @@ const usualCleanup = 2 * time.Second
 // hiddenInSandboxStop returns the other parties that can delay the end of the sandbox. CRI-O calls the network plugin
 // before it stops the sandbox (server/sandbox_stop.go).
 func (f *terminationFold) hiddenInSandboxStop() []Phase {
-	if f.e.networkFirst {
-		return f.networkRemoval()
+	if f.e.networkLast {
+		return nil
 	}
-	return nil
+	return f.networkRemoval()
 }
 
 // hiddenInObjectDeletion returns the other parties that can delay the kubelet's release of the object. containerd calls

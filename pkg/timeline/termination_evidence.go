@@ -42,9 +42,9 @@ type TerminationEvidence struct {
 
 	sandboxReady instant // the latest request to the runtime that found a ready sandbox; zero if there is none
 	sandboxDown  instant // the first response after sandboxReady without a ready sandbox; zero if there is none
-	// networkFirst is true if the runtime might call the network plugin before the sandbox stops. CRI-O does so, and it
-	// never reports when a sandbox began. containerd stops the sandbox first.
-	networkFirst bool
+	// networkLast is true if the runtime calls the network plugin after the sandbox has stopped. containerd does so.
+	// CRI-O calls the plugin first, and it never reports when a sandbox began.
+	networkLast bool
 
 	gone     instant // when the agent learned that the object was gone; zero while the object exists
 	goneLive bool
@@ -225,10 +225,10 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	case !ready && at(o.ArrivedAt) > e.sandboxReady && (e.sandboxDown == 0 || at(o.ArrivedAt) < e.sandboxDown):
 		e.sandboxDown, changed = at(o.ArrivedAt), true
 	}
-	if !e.networkFirst && slices.ContainsFunc(o.Sandboxes, func(s Sandbox) bool {
-		return s.Unstamped && s.BegunAt.IsZero()
+	if !e.networkLast && slices.ContainsFunc(o.Sandboxes, func(s Sandbox) bool {
+		return !s.Unstamped || !s.BegunAt.IsZero()
 	}) {
-		e.networkFirst, changed = true, true
+		e.networkLast, changed = true, true
 	}
 	for _, run := range o.Containers {
 		if !e.pod.has(run.Name) {
