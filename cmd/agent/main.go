@@ -22,8 +22,8 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
-		// If no process reads standard output, the next write sends SIGPIPE to the program. By default, SIGPIPE ends a
-		// Go program without a message. The agent must log why it ends. So the agent ignores SIGPIPE, and the write
+		// If the reader of standard output has exited, the next write raises SIGPIPE. By default, SIGPIPE ends a Go
+		// program without a message. The agent must log why it ends. So the agent ignores SIGPIPE, and the write
 		// returns an error. Commands such as `explain` keep Go's default behavior, which is usual for tools in a
 		// pipeline.
 		signal.Ignore(syscall.SIGPIPE)

@@ -151,7 +151,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),
 		{
 			Name: "sort-by", Value: strings.Join(orders, "|"),
-			Help: "sort the rows by this column. The largest duration, size or factor is first",
+			Help: "sort the rows by this column: numbers with the largest first, text alphabetically",
 			Set: func(value string) error {
 				// as in kubectl, the user can write a sort key as {.KEY}
 				if key := strings.TrimPrefix(strings.Trim(value, "{}"), "."); slices.Contains(orders, key) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timer is a timer that never expires, but that the kernel cancels each time somebody sets the clock (man 2
+// timer is a timer that never expires, but that the kernel cancels each time the clock is set (man 2
 // timerfd_create, TFD_TIMER_CANCEL_ON_SET). The Go runtime waits for the timer together with all network connections.
 type timer struct {
 	file *os.File

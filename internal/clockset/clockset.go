@@ -1,4 +1,4 @@
-// Package clockset observes when somebody sets the node's clock. It needs notifications of the kernel, so it works
+// Package clockset observes when the node's clock is set. It needs notifications of the kernel, so it works
 // only on Linux.
 //
 // The kernel notifies the package of each change, so the package needs no timer. To get the size of a change, the
@@ -24,7 +24,7 @@ const leastChange = time.Millisecond
 
 // alarm is the kernel's notification of changes.
 type alarm interface {
-	// wait waits until somebody sets the clock. A later call also returns if somebody sets the clock between two calls.
+	// wait waits until the clock is set. A later call also returns if the clock is set between two calls.
 	// After "close", wait returns an error.
 	wait() error
 	close()
@@ -46,7 +46,7 @@ func (r reading) since(earlier reading) time.Duration {
 func Run(ctx context.Context, observe func(context.Context, timeline.Observation), logger *zap.Logger) error {
 	err := watch(ctx, observe, newAlarm, readClocks)
 	if err != nil {
-		logger.Warn("cannot observe changes of the node's clock: if somebody sets the clock while a pod starts, the "+
+		logger.Warn("cannot observe changes of the node's clock: if the clock is set while a pod starts, the "+
 			"reported durations can be wrong", zap.Error(err))
 		<-ctx.Done()
 	}

@@ -30,7 +30,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestStartUpWithChangedClock adds a start-up whose duration is unknown, because somebody set the clock.
+// TestStartUpWithChangedClock adds a start-up whose duration is unknown, because the clock was set.
 func TestStartUpWithChangedClock(t *testing.T) {
 	kept := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return noon }})
 	unclear := startUp("web", 0, timeline.StateReady, 1, 0)
@@ -43,7 +43,7 @@ func TestStartUpWithChangedClock(t *testing.T) {
 }
 
 // TestRestoredBeginningIsMonotonic checks that the beginning has a monotonic reading after a restart. Without this
-// reading, beganAt cannot notice that somebody sets the clock.
+// reading, beganAt cannot notice that the clock is set.
 func TestRestoredBeginningIsMonotonic(t *testing.T) {
 	first := New(Config{Node: "a", Bytes: mib, Now: func() time.Time { return time.Now().Add(-time.Minute) }})
 	text, err := first.Encode()

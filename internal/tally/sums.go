@@ -74,8 +74,8 @@ func newHour(node string) *Sums {
 func (s *Sums) wouldExceedLimit(size int) bool { return s.hour && s.bytes+size+othersSize > s.limit }
 
 // Add adds a start-up. The caller must add each start-up only once. Add ignores reconstructed start-ups (see
-// api.Record), and ended start-ups that are not settled yet. Add also ignores start-ups during which somebody set the
-// node's clock, because their duration is unknown.
+// api.Record), and ended start-ups that are not settled yet. Add also ignores start-ups during which the
+// node's clock was set, because their duration is unknown.
 func (s *Sums) Add(record api.Record) {
 	starting := record.State == timeline.StateStarting
 	if starting != record.SettledAt.IsZero() || record.Reconstructed || record.ClockWasSet() {

@@ -74,7 +74,7 @@ func (r *Record) HasDuration() bool {
 	return r.Total > 0 && r.TotalError >= 0 && r.TotalError < r.Total && !r.ClockWasSet()
 }
 
-// ClockWasSet reports whether somebody set the node's clock during the start-up (timeline.Timeline.ClockWasSet).
+// ClockWasSet reports whether the node's clock was set during the start-up (timeline.Timeline.ClockWasSet).
 func (r *Record) ClockWasSet() bool { return slices.Contains(r.Missing, timeline.MissingClock) }
 
 // SkewRecord is the difference between the control plane's clock and the node's clock. The true difference is between

@@ -33,7 +33,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Time from the creation of a pod until the pod was ready, or until the pod succeeded without becoming "+
 				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods whose "+
 				"start-up the agent gave up. Also excludes start-ups that ended before the agent saw the pod, and "+
-				"start-ups during which somebody set the node's clock.",
+				"start-ups during which the node's clock was set.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
@@ -60,7 +60,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
-			Help: "Completed start-ups, by state of the pod: \"ready\", \"succeeded\", \"failed\", \"deleted\" " +
+			Help: "Start-ups that are over, by state of the pod: \"ready\", \"succeeded\", \"failed\", \"deleted\" " +
 				"(before the pod was ready) or \"given_up\" (not ready one hour after the agent first saw the pod).",
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
@@ -70,11 +70,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. A " +
-				"start-up without some Events counts only if other evidence is also missing, or if the time of a " +
-				"pull is unknown (phase \"unattributed\"). Does not count Events that the kubelet drops by design " +
-				"after 25 Events about one pod. Does not count evidence that the container runtime can never report: " +
-				"see podlapse_evidence_unreported_total.",
+			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. Missing " +
+				"Events alone do not count, unless the time of a pull is unknown (phase \"unattributed\"). Two kinds " +
+				"of evidence never count as missing: Events that the kubelet drops by design after 25 Events about " +
+				"one pod, and evidence that the container runtime can never report (see " +
+				"podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",

@@ -26,7 +26,7 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 		pods: pods,
 		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
 			"Duration of the start-up of each pod on this node. While a pod is starting, the value is the time since "+
-				"the creation of the pod. Excludes completed start-ups during which somebody set the node's clock.",
+				"the creation of the pod. Excludes completed start-ups during which the node's clock was set.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
 			"Time since a starting pod entered its current start-up phase, for example image_backoff. The label "+

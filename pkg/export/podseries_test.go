@@ -24,7 +24,7 @@ func TestPodSeries(t *testing.T) {
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
 	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of each pod on this node. While a ` +
 		`pod is starting, the value is the time since the creation of the pod. ` +
-		`Excludes completed start-ups during which somebody set the node's clock.
+		`Excludes completed start-ups during which the node's clock was set.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} ` +
@@ -49,7 +49,7 @@ podlapse_pod_phase_age_seconds{cause="registry",namespace="shop",phase="pull",po
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
 	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of each pod on this node. While a pod is ` +
 		`starting, the value is the time since the creation of the pod. ` +
-		`Excludes completed start-ups during which somebody set the node's clock.
+		`Excludes completed start-ups during which the node's clock was set.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(

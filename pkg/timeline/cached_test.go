@@ -56,7 +56,7 @@ func checkCached(
 		for range random.IntN(4) {
 			switch random.IntN(8) {
 			case 0:
-				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // somebody sets the clock back
+				now = now.Add(-time.Duration(random.Int64N(int64(time.Second)))) // the clock is set back
 			case 1:
 				now = now.Add(eventGrace - time.Second)
 			case 2:

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxClockSets is the maximum number of changes in a ClockLog. The log keeps the latest changes. The agent follows
-	// a start-up for at most one hour. So the log lacks a change during a start-up only if somebody sets the clock more
+	// a start-up for at most one hour. So the log lacks a change during a start-up only if the clock is set more
 	// than four times a minute.
 	maxClockSets = 256
 	// leastClockSet is the smallest change of the clock that makes the phases of a start-up unclear. A smaller change
@@ -19,8 +19,8 @@ const (
 	leastClockSet = durationSlack
 	// watchMost is a time that is certainly longer than the delay of an open watch.
 	watchMost = time.Minute
-	// MissingClock is the entry in the fields Missing of a Timeline and of a Termination if somebody set the node's
-	// clock by at least leastClockSet.
+	// MissingClock is the entry in the fields Missing of a Timeline and of a Termination if the node's clock
+	// was set by at least leastClockSet.
 	MissingClock = "clock"
 )
 
@@ -138,7 +138,7 @@ func addBounded(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// complete adjusts the timeline of a start-up during which somebody set the node's clock. No evidence shows which
+// complete adjusts the timeline of a start-up during which the node's clock was set. No evidence shows which
 // timestamps are from before a change. With another setting of the clock, each timestamp would differ by at most the
 // sum of all changes. So complete adds this sum to all error bounds. If the sum is at least leastClockSet, the order of
 // the timestamps is unclear too. Then complete replaces all phases by one phase, PhaseUnattributed.
@@ -173,7 +173,7 @@ func (l *ClockLog) complete(t *Timeline) {
 	}
 }
 
-// ClockWasSet reports whether somebody set the node's clock during the start-up, so that the phases and the duration of
+// ClockWasSet reports whether the node's clock was set during the start-up, so that the phases and the duration of
 // the start-up are unclear.
 func (t Timeline) ClockWasSet() bool { return slices.Contains(t.Missing, MissingClock) }
 
@@ -211,7 +211,7 @@ func joined(phases []Span, bound time.Duration) []Span {
 		Error: bound, Sources: sourceLists[set], Open: last.Open}}
 }
 
-// clockChanged adjusts a pull during which somebody set the node's clock. The argument "by" is the sum of all changes.
+// clockChanged adjusts a pull during which the node's clock was set. The argument "by" is the sum of all changes.
 // If the kubelet reported how long the pull took, the duration stays correct, because the kubelet measures it with the
 // monotonic clock. Otherwise, clockChanged adds the sum to the error bound. If the order of the timestamps is
 // unclear, clockChanged removes all facts that depend on this order.

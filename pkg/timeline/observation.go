@@ -117,7 +117,7 @@ type RuntimeSilent struct {
 	Until     time.Time `json:"until,omitzero"`      // time of the first response after the silence, agent's clock
 }
 
-// ClockSet means that somebody set the node's clock. For example, a time service corrects the clock after a boot, or
+// ClockSet means that the node's clock was set. For example, a time service corrects the clock after a boot, or
 // after a virtual machine was paused. A change of the clock's speed is not a ClockSet.
 type ClockSet struct {
 	ArrivedAt time.Time     `json:"arrived_at,omitzero"` // on the agent's clock, immediately after the change

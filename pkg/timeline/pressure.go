@@ -58,8 +58,8 @@ func (p *Pressure) High() (resource string, share float64) {
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
 // Observe adds a sample to the log. Observe ignores all other observations. Each sample must be later than the previous
-// sample, and no counter may be lower than before. Otherwise, Observe first empties the log, because somebody set the
-// clock back or the samples come from different machines.
+// sample, and no counter may be lower than before. Otherwise, Observe first empties the log, because the clock was
+// set back or the samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {

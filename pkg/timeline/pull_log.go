@@ -118,8 +118,8 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.addUnlessRefuted(logged)
 }
 
-// ObserveClockSet drops the logged pulls if somebody set the clock back, because their times cannot be compared with
-// the times of later pulls. If somebody set the clock forward, all earlier pulls are still before all later pulls.
+// ObserveClockSet drops the logged pulls if the clock was set back, because their times cannot be compared with
+// the times of later pulls. If the clock was set forward, all earlier pulls are still before all later pulls.
 func (l *PullLog) ObserveClockSet(set ClockSet) {
 	if set.By < 0 {
 		l.pulls, l.pending = nil, nil

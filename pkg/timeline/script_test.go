@@ -51,7 +51,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [incomplete]
 //	        [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
-//	AT clock S                                     somebody set the node's clock forward by S, or back if S < 0
+//	AT clock S                                     the node's clock was set forward by S, or back if S < 0
 //	at AT                                          compute the timeline at AT
 //	verdict                                        the expected result begins with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }

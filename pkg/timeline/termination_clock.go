@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// adjustToClock adjusts a termination during which somebody set the node's clock, in the same way as
+// adjustToClock adjusts a termination during which the node's clock was set, in the same way as
 // ClockLog.complete adjusts a start-up. The argument "from" is the earliest possible time of the deletion request. Only
 // comparisons of timestamps show whether a container stopped before the request, by itself, or at the end of its grace
 // period. So if the order of the timestamps is unclear, it is unknown how the containers stopped.

@@ -46,7 +46,7 @@ func (t Timeline) Verdict() string {
 	return text + boundText(t.TotalError, t.Missing)
 }
 
-// boundText returns the last part of a verdict: the error bound of the total. If somebody set the node's clock, the
+// boundText returns the last part of a verdict: the error bound of the total. If the node's clock was set, the
 // text says so, because this change makes the bound large.
 func boundText(total time.Duration, missing []string) string {
 	text := "; ±" + seconds(total)

@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// relistEvery is the interval at which the kubelet lists the running containers (pkg/kubelet, plegRelistPeriod).
+// relistEvery is the interval at which the kubelet lists the node's containers (pkg/kubelet, plegRelistPeriod).
 // So the kubelet usually detects the end of an init container within this interval.
 const relistEvery = time.Second
 

@@ -27,13 +27,14 @@ func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, fmt.Errorf("lock build cache: %w", err)
 		}
 		if !stated {
-			b.Report.Say("waiting for another lab command that is building into %s", b.Cache)
+			b.Report.Say("waiting for another lab command that uses the build cache %s", b.Cache)
 			stated = true
 		}
 		select {
 		case <-ctx.Done():
 			_ = file.Close()
-			return nil, fmt.Errorf("another lab command is still building into %s: %w", b.Cache, ctx.Err())
+			return nil, fmt.Errorf("stopped waiting for another lab command that uses the build cache %s: %w", b.Cache,
+				ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

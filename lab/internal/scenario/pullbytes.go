@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// showsDownload reports whether the runtime's stores show the download of an attempt. There are two cases in which the
-// stores do not show the download. In the first case, containerd discards the layers. In the second case, a lazy
+// showsDownload reports whether the download of an attempt is visible in the runtime's stores. There are two cases in
+// which the download is not visible. In the first case, containerd discards the layers. In the second case, a lazy
 // snapshotter is in use and containerd downloaded at least two layers. While containerd unpacks these layers, the
 // snapshotter asks the registry about the next layer, so the end of the download is unknown.
 func (j *pullJudge) showsDownload(a bench.Attempt) bool {
