@@ -148,8 +148,8 @@ type PullRecord struct {
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	FinishedAt   Instant `json:"finished_at,omitzero"`
 	// Queue is the time from RequestedAt to StartedAt, and Pull is the time from StartedAt to FinishedAt. Error is the
-	// error bound of Queue and of Pull. For a failed pull, Error is the error bound of the time from RequestedAt to
-	// FinishedAt. Queue, Pull and Error are nil if unknown.
+	// error bound of Queue and of Pull. For a failed pull, the time from RequestedAt to FinishedAt differs from the sum
+	// of Queue and Pull by at most Error. Queue, Pull and Error are nil if unknown.
 	Queue     *Seconds `json:"queue_seconds,omitempty"`
 	Pull      *Seconds `json:"pull_seconds,omitempty"`
 	Error     *Seconds `json:"error_seconds,omitempty"`

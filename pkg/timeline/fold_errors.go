@@ -22,7 +22,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 
 // credentialTime returns the part of a pull's measured duration that a credential plugin might have used. Kubelets up
 // to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The credential plugin ends before
-// the image's manifest arrives. If the image was pulled more than once, the manifest can belong to another pull.
+// the image's manifest arrives. If the image was pulled more than once, the manifest can belong to another pull. For
+// failed pulls, see failedCredentialTime.
 func (f *fold) credentialTime(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0

@@ -46,6 +46,19 @@ func withCredentialLookup(wait step) step {
 	return wait
 }
 
+// withLookupInPull adds the phase kubelet_sync to the candidates of a period that can contain the start of a pull.
+// Kubelets up to 1.32 look up the registry credentials after they have requested the pull, and run a credential plugin
+// for up to a minute (PullImage in pkg/kubelet/kuberuntime). No evidence separates the lookup from the queue and the
+// pull. If the kubelet reported how long the pull took, the period of the pull has no other candidates than
+// PhasePull and PhaseUnpack, and its error bound includes the lookup: see credentialTime.
+func (f *fold) withLookupInPull(phases []Phase) []Phase {
+	beforePull := func(p Phase) bool { return p != PhasePull && p != PhaseUnpack }
+	if f.e.kubelet133 || !slices.Contains(phases, PhasePull) || !slices.ContainsFunc(phases, beforePull) {
+		return phases
+	}
+	return uniquePhases(phases, alsoKubeletSync)
+}
+
 // lookupAfterBackoff returns how long the kubelet might have looked up registry credentials at the end of a back-off. A
 // kubelet of version 1.33 or later looks up the credentials before it checks whether the back-off is over
 // (pkg/kubelet/images, EnsureImageExists), and does not cache the failure of a credential plugin. So a slow lookup is

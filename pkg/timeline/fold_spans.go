@@ -131,6 +131,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		w.phases = uniquePhases(w.phases, f.delaysOfSandbox(from, to.latest))
 	}
 	w, pulling := f.withVolumePulls(from, to, until, w)
+	w.phases = f.withLookupInPull(w.phases)
 	phase, merged := phaseOrGroup(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,

@@ -87,7 +87,8 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 	}
 	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
 		!p.FinishedAt.Before(p.RequestedAt) {
-		p.Error = f.spanError(requested, finished) // the error bound covers the time in the queue and the pull
+		p.Credentials = f.failedCredentialTime(requested, finished)
+		p.Error = max(f.spanError(requested, finished), p.Credentials) // covers the time in the queue and the pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
 		return p // nothing was pulled, a time is unknown, or the end is before the start
@@ -105,6 +106,15 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 		p.Error = max(p.Error, f.spanError(requested, started))
 	}
 	return p
+}
+
+// failedCredentialTime returns the part of the time from the request to the failure of a pull that a credential plugin
+// might have used. Kubelets up to 1.32 run the plugin after the request.
+func (f *fold) failedCredentialTime(requested, failed *bound) time.Duration {
+	if f.e.kubelet133 {
+		return 0
+	}
+	return max(0, failed.estimate().sub(requested.estimate()))
 }
 
 // reportedError returns the error bound of the estimated time between two milestones of a pull, if the kubelet reported

@@ -25,6 +25,7 @@ type simulatedPod struct {
 	// credentials reports whether the kubelet might run a credential plugin before it requests a pull.
 	credentials   bool
 	accessChecked bool // the kubelet checks whether the pod has access to present images
+	oldKubelet    bool // the kubelet looks up credentials after it has requested a pull (before version 1.33)
 	images        map[string]*storedImage
 	wording       int  // the format of a pull's durations in this kubelet
 	stamped       bool // the runtime has all timestamps of a sandbox (containerd 2)

@@ -72,6 +72,7 @@ func (p *propertyCheck) check() map[property]string {
 	}
 	p.checkOutcomes()
 	p.checkLostEvents()
+	p.checkCandidates()
 	end := p.milestones[trueMilestone{milestone: MilestoneReady}]
 	if p.got.State == StateStarting {
 		end = p.now

@@ -20,12 +20,14 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	requested := l.now
 	l.advance(PhasePullQueue, c, MilestonePullStarted, n, l.randomLength(time.Microsecond, 20*time.Second))
 	started := l.now
+	l.lookUpInPull(c)
+	called := l.now
 	length := l.randomLength(20*time.Millisecond, 20*time.Second)
 	if n < c.pullFailures {
 		l.advance(PhasePull, c, MilestonePullFailed, n, length)
-		if got := anyPart(started, 2*length); got < length { // every second failed pull had received the manifest
-			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
-			l.images[c.Image].receiveManifest(started.Add(got))
+		if got := anyPart(called, 2*length); got < length { // every second failed pull had received the manifest
+			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, called.Add(got))
+			l.images[c.Image].receiveManifest(called.Add(got))
 		}
 		l.now = l.now.Add(l.responseDelay())
 		l.createEvent(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
@@ -35,7 +37,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 		l.forgetBackoff(c, 0)
 		return false
 	}
-	resolving := anyPart(started, length)
+	resolving := anyPart(called, length)
 	l.advance(PhasePull, c, MilestonePullResolved, n, resolving)
 	l.images[c.Image].receiveManifest(l.now)
 	l.advance(PhasePull, c, MilestonePullFinished, n, length-resolving)

@@ -189,8 +189,8 @@ type Pull struct {
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
 	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. Pull and Queue differ from the truth
-	// by at most Error. For a failed pull, the evidence cannot separate Queue from Pull. In this case, Error is the
-	// error bound of the time from RequestedAt to FinishedAt.
+	// by at most Error. For a failed pull, the evidence cannot separate Queue from Pull. In this case, the time from
+	// RequestedAt to FinishedAt differs from the sum of Queue and Pull by at most Error.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
