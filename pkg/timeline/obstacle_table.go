@@ -26,6 +26,7 @@ const (
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
+	obstacleSandboxStorage // CRI-O could not pull the sandbox image, or could not create the sandbox's file system
 	obstacleSandboxConfig  // the pod's RuntimeClass does not exist, or the node does not have its runtime handler
 	obstacleSandboxMemory  // the pod's memory limit is too low for the sandbox
 	obstacleSandboxTimeout // the runtime was too slow, or could not create a network namespace; the cause is unknown
@@ -88,6 +89,10 @@ var obstacleTable = [...]obstacleRow{
 		phases: []Phase{PhaseSandboxImage}, earlier: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage},
 		sandboxFailed: true,
 		retry:         afterSandbox},
+	obstacleSandboxStorage: {
+		phases:        []Phase{PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
+		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
+		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandboxConfig: {
 		phases: []Phase{PhasePodConfig}, earlier: []Phase{PhaseVolumes, PhasePodConfig}, sandboxFailed: true,
 		retry: afterSandbox},
@@ -296,12 +301,16 @@ func sandboxObstacleOf(message string) obstacle {
 			return obstacleSandboxKubelet
 		}
 	}
+	inText := func(words string) bool { return strings.Contains(text, words) }
+	if inText(storageText) {
+		return storageObstacleOf(text)
+	}
 	for _, row := range sandboxTexts {
-		if strings.Contains(text, row.text) {
+		if inText(row.text) {
 			return row.obstacle
 		}
 	}
-	switch inText := func(words string) bool { return strings.Contains(text, words) }; {
+	switch {
 	case !inText("rpc error: "):
 		return obstacleSandboxUnknown
 	case slices.ContainsFunc(runtimeTexts, inText):
