@@ -56,6 +56,9 @@ func (e *Evidence) applySandbox(s Sandbox) {
 		e.applySandboxRecord(s)
 		return
 	}
+	if !s.BegunAt.IsZero() && !s.ImageFirst && !e.containerd2 { // only the sandbox store of containerd 2 has this time
+		e.containerd2, e.changed = true, true
+	}
 	addPoint(MilestoneSandboxBegun, originStore, s.BegunAt)
 	addPoint(MilestoneSandboxImageResolved, originStore, s.ImageResolvedAt)
 	addPoint(MilestoneSandboxImagePulled, originStore, s.ImagePulledAt)

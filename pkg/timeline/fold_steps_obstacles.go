@@ -43,11 +43,25 @@ const firstCheck = instant(2 * time.Second)
 // kubelet reported the obstacle, no evidence shows when the obstacle began.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
-	phases := first.from.row().earlier
+	phases := f.phasesBefore(first.from)
 	if acknowledged == nil || first.earliest-acknowledged.latest <= firstCheck {
 		return phases
 	}
 	return uniquePhases(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
+}
+
+// phasesBefore returns the possible phases before the first Event about an obstacle and after the kubelet picked up the
+// pod. containerd 1.x, CRI-O and cri-dockerd pull an absent sandbox image and prepare the sandbox before they call the
+// network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls the network plugin first.
+func (f *fold) phasesBefore(h *obstacleEvent) []Phase {
+	row := h.row()
+	switch {
+	case !row.afterImage || f.e.containerd2:
+		return row.earlier
+	case f.e.imageFirst != 0 && !f.mayHavePulledSandboxImage():
+		return uniquePhases(row.earlier, []Phase{PhaseSandbox})
+	}
+	return uniquePhases(row.earlier, []Phase{PhaseSandboxImage, PhaseSandbox})
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is
@@ -78,7 +92,7 @@ func (f *fold) phasesBetween(begun step, o obstacleOccurrence, until instant, ne
 			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
 			// wait before a retry. So the second attempt to create a sandbox took a long time. Some steps of this
 			// attempt might have succeeded before it failed.
-			for _, p := range next.row().earlier {
+			for _, p := range f.phasesBefore(next) {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
 				}
@@ -97,7 +111,7 @@ func (f *fold) phasesBetween(begun step, o obstacleOccurrence, until instant, ne
 // phasesAfterRetry returns the possible phases of a pod from a retry to the next obstacle. The argument "before" is the
 // obstacle before the retry, and the argument "next" is the obstacle after the retry.
 func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []Phase {
-	return uniquePhases([]Phase{begun.phase}, begun.also, before.from.row().phases, next.from.row().earlier,
+	return uniquePhases([]Phase{begun.phase}, begun.also, before.from.row().phases, f.phasesBefore(next.from),
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 

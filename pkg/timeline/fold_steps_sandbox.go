@@ -196,7 +196,7 @@ func (f *fold) sandboxSteps() []step {
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice
 	}
-	if f.mayPullImageFirst(0) {
+	if f.e.imageFirst != 0 && f.mayHavePulledSandboxImage() {
 		begun.also = uniquePhases(begun.also, alsoSandboxImage)
 	}
 	if len(f.obstacles) > 0 {
@@ -227,11 +227,16 @@ func (f *fold) pickupStep() step {
 }
 
 // mayPullImageFirst reports whether the runtime might have pulled the sandbox image before a sandbox began (see
-// Sandbox.ImageFirst). If the sandbox image was stored before the pod was created, the runtime did not need to pull the
-// image.
+// Sandbox.ImageFirst).
 func (f *fold) mayPullImageFirst(attempt uint16) bool {
+	return f.e.imageFirst.has(attempt) && f.mayHavePulledSandboxImage()
+}
+
+// mayHavePulledSandboxImage reports whether a runtime with ImageFirst might have pulled the sandbox image during the
+// start-up. If the sandbox image was stored before the pod was created, the runtime did not need to pull the image.
+func (f *fold) mayHavePulledSandboxImage() bool {
 	created := f.bounds.find(podMilestone(MilestoneCreated))
-	return f.e.imageFirst.has(attempt) && (created == nil || f.e.imageStored >= created.earliest)
+	return created == nil || f.e.imageStored >= created.earliest
 }
 
 // sandboxDelayed reports whether the kubelet began a sandbox so late that the mount of local volumes cannot explain the

@@ -45,6 +45,9 @@ type obstacleRow struct {
 	// earlier lists the possible phases before the first Event about this obstacle and after the kubelet picked up the
 	// pod. For example, an object that is missing at the kubelet's first check was also missing before this check.
 	earlier []Phase
+	// afterImage is true if only containerd 2 reaches this obstacle before it pulls the sandbox image and prepares the
+	// sandbox. For other runtimes, phasesBefore adds these phases to "earlier".
+	afterImage bool
 	// sandboxFailed is true if an attempt to create a sandbox failed.
 	sandboxFailed bool
 	// retry returns the longest time until the kubelet's next attempt. The argument "count" is the number of Events
@@ -83,8 +86,8 @@ var obstacleTable = [...]obstacleRow{
 		phases: []Phase{PhaseDevice}, earlier: []Phase{PhaseVolumes, PhaseDevice},
 		retry: func(int) time.Duration { return resync }},
 	obstacleSandboxNetwork: {
-		phases: []Phase{PhaseNetwork}, earlier: []Phase{PhaseVolumes, PhaseNetwork}, sandboxFailed: true,
-		retry: afterSandbox},
+		phases: []Phase{PhaseNetwork}, earlier: []Phase{PhaseVolumes, PhaseNetwork}, afterImage: true,
+		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandboxImage: {
 		phases: []Phase{PhaseSandboxImage}, earlier: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage},
 		sandboxFailed: true,

@@ -27,9 +27,11 @@ type simulatedPod struct {
 	accessChecked bool // the kubelet checks whether the pod has access to present images
 	oldKubelet    bool // the kubelet looks up credentials after it has requested a pull (before version 1.33)
 	images        map[string]*storedImage
-	wording       int  // the format of a pull's durations in this kubelet
-	stamped       bool // the runtime has all timestamps of a sandbox (containerd 2)
-	nodeSet       bool // the pod's creator set the node, so no scheduler was involved
+	wording       int       // the format of a pull's durations in this kubelet
+	stamped       bool      // the runtime has all timestamps of a sandbox (containerd 2)
+	nodeSet       bool      // the pod's creator set the node, so no scheduler was involved
+	coldSandbox   bool      // the runtime pulls the sandbox image, and then fails to create the sandbox
+	sandboxStored time.Time // the end of the pull of the sandbox image; zero if the image was on the node
 
 	milestones map[trueMilestone]time.Time
 	truth      []stretch // the true phases as docs/architecture.md defines phases
@@ -170,6 +172,7 @@ func (l *simulatedPod) draw() {
 func (l *simulatedPod) runSandbox() {
 	phase, message := PhaseNetwork, `rpc error: failed to setup network for sandbox "%d"`
 	switch {
+	case l.coldSandbox:
 	case !l.chance(0.3):
 	case l.wording%3 == 0:
 		phase, message = PhasePodConfig, `rpc error: failed to start sandbox "%d": OOM-killed (memory limit too low?)`
@@ -177,10 +180,15 @@ func (l *simulatedPod) runSandbox() {
 		phase, message = PhaseSandbox, `rpc error: failed to start sandbox "%d": no space left on device`
 	}
 	wait, longest := PhaseVolumes, 8*time.Second
-	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
+	failures := l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2)
+	if l.coldSandbox {
+		failures = 1 + failures/2
+	}
+	for i := range failures {
 		length := min(l.randomLength(5*time.Millisecond, 4*time.Second), longest)
 		l.advance(wait, nil, MilestoneSandboxBegun, -1-i, length)
 		longest = 500 * time.Millisecond // the volumes are already mounted
+		l.pullSandboxImage()
 		l.advance(phase, nil, MilestoneSandboxFailed, i, l.randomLength(5*time.Millisecond, 3*time.Second))
 		l.createEvent("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
 		l.now = l.now.Add(l.randomLength(10*time.Second, 16*time.Second))

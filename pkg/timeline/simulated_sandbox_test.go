@@ -1,6 +1,52 @@
 package timeline
 
-import "time"
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestSimulatedColdSandboxes simulates containerd 1.x and CRI-O on a node without the sandbox image. The runtime pulls
+// the image, and then fails to create the sandbox. The timeline must not charge the pull to another party, whatever the
+// sources lose.
+func TestSimulatedColdSandboxes(t *testing.T) {
+	for _, s := range slices.Concat(sourceSets, weakSets) {
+		t.Run(s.name, func(t *testing.T) {
+			for seed := *fromSeed; seed < *fromSeed+s.podCount(); seed++ {
+				l := simulateChanged(rand.New(rand.NewPCG(seed, 20)), withColdSandbox)
+				breaches := checkObserved(t, s, seed, l)
+				for _, property := range []property{noCauseOvercharge, candidatesTrue, errorPossible} {
+					if breach := breaches[property]; breach != "" && (property != candidatesTrue || s.name == "all") {
+						t.Fatalf("%s: %s", property, breach)
+					}
+				}
+			}
+		})
+	}
+}
+
+// withColdSandbox reduces a simulated pod to one main container whose image is present.
+func withColdSandbox(l *simulatedPod) {
+	l.coldSandbox, l.stamped = true, false
+	c := l.containers[len(l.containers)-1]
+	c.pullFailures, c.crashes, c.PullPolicy = 0, 0, PullIfNotPresent
+	*l.images[c.Image] = storedImage{present: true}
+	l.containers, l.pod.Containers = []*simulatedContainer{c}, []Container{c.Container}
+}
+
+// pullSandboxImage pulls the sandbox image and prepares the sandbox, before the first attempt to create the sandbox
+// fails.
+func (l *simulatedPod) pullSandboxImage() {
+	if !l.coldSandbox || !l.sandboxStored.IsZero() {
+		return
+	}
+	l.now = l.now.Add(l.randomLength(10*time.Millisecond, 60*time.Second))
+	l.record(PhaseSandboxImage, "", l.now, trueMilestone{})
+	l.sandboxStored = l.now
+	l.now = l.now.Add(l.randomLength(time.Millisecond, time.Second))
+	l.record(PhaseSandbox, "", l.now, trueMilestone{})
+}
 
 // recorded reports whether the runtime is containerd 1.6.15 or later, but not containerd 2. Its container store shows
 // the beginning of a sandbox and the end of the network setup.
@@ -23,8 +69,12 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 			created = begun.Add(min(prepared, network.Sub(begun)/2))
 		}
 		if w.recorded() && !w.loss.storeless {
+			stored := w.sandboxStored
+			if stored.IsZero() {
+				stored = created.Add(-24 * time.Hour)
+			}
 			return []Sandbox{{Ready: true, BegunAt: created, NetworkReadyAt: network, Unstamped: true, ImageFirst: true,
-				ImageStoredAt: created.Add(-24 * time.Hour)}}
+				ImageStoredAt: stored}}
 		}
 		return []Sandbox{{Ready: true, CreatedAt: created, Unstamped: true}}
 	}
