@@ -52,16 +52,20 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 
 // phasesBefore returns the possible phases before the first Event about an obstacle and after the kubelet picked up the
 // pod. containerd 1.x, CRI-O and cri-dockerd pull an absent sandbox image and prepare the sandbox before they call the
-// network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls the network plugin first.
+// network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls the network plugin first. The
+// search for the runtime handler is the first step of containerd 2. containerd 1.x and older versions of CRI-O first
+// pull the sandbox image. CRI-O can also wait for the configuration of the network plugin before.
 func (f *fold) phasesBefore(h *obstacleEvent) []Phase {
 	row := h.row()
 	switch {
 	case !row.afterImage || f.e.containerd2:
 		return row.earlier
-	case f.e.imageFirst != 0 && !f.mayHavePulledSandboxImage():
-		return uniquePhases(row.earlier, []Phase{PhaseSandbox})
+	case f.e.imageFirst == 0:
+		return uniquePhases(row.earlier, []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox})
+	case f.mayHavePulledSandboxImage():
+		return uniquePhases(row.earlier, []Phase{PhaseSandboxImage, PhaseSandbox})
 	}
-	return uniquePhases(row.earlier, []Phase{PhaseSandboxImage, PhaseSandbox})
+	return uniquePhases(row.earlier, []Phase{PhaseSandbox})
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is

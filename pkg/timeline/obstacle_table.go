@@ -27,7 +27,8 @@ const (
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
 	obstacleSandboxStorage // CRI-O could not pull the sandbox image, or could not create the sandbox's file system
-	obstacleSandboxConfig  // the pod's RuntimeClass does not exist, or the node does not have its runtime handler
+	obstacleSandboxClass   // the pod's RuntimeClass does not exist; the kubelet detects this itself
+	obstacleSandboxHandler // the runtime does not have the handler of the pod's RuntimeClass
 	obstacleSandboxMemory  // the pod's memory limit is too low for the sandbox
 	obstacleSandboxTimeout // the runtime was too slow, or could not create a network namespace; the cause is unknown
 	obstacleSandboxRuntime // the runtime failed to create a sandbox, and the pod's configuration is not the reason
@@ -46,7 +47,7 @@ type obstacleRow struct {
 	// pod. For example, an object that is missing at the kubelet's first check was also missing before this check.
 	earlier []Phase
 	// afterImage is true if only containerd 2 reaches this obstacle before it pulls the sandbox image and prepares the
-	// sandbox. For other runtimes, phasesBefore adds these phases to "earlier".
+	// sandbox. For other runtimes, phasesBefore adds phases to "earlier".
 	afterImage bool
 	// sandboxFailed is true if an attempt to create a sandbox failed.
 	sandboxFailed bool
@@ -96,9 +97,12 @@ var obstacleTable = [...]obstacleRow{
 		phases:        []Phase{PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
 		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
 		sandboxFailed: true, retry: afterSandbox},
-	obstacleSandboxConfig: {
+	obstacleSandboxClass: {
 		phases: []Phase{PhasePodConfig}, earlier: []Phase{PhaseVolumes, PhasePodConfig}, sandboxFailed: true,
 		retry: afterSandbox},
+	obstacleSandboxHandler: {
+		phases: []Phase{PhasePodConfig}, earlier: []Phase{PhaseVolumes, PhasePodConfig}, afterImage: true,
+		sandboxFailed: true, retry: afterSandbox},
 	obstacleSandboxMemory: {
 		phases:        []Phase{PhasePodConfig},
 		earlier:       []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox, PhasePodConfig},
@@ -186,9 +190,9 @@ var sandboxTexts = []struct {
 	{"failed to get image", obstacleSandboxImage},
 	{"creating pause image", obstacleSandboxImage}, // CRI-O
 	{"failed pulling image", obstacleSandboxImage}, // cri-dockerd
-	{"no runtime for  is configured", obstacleSandboxConfig},
-	{"runtimeclass.node.k8s.io  not found", obstacleSandboxConfig},
-	{"failed to find runtime handler", obstacleSandboxConfig},     // CRI-O
+	{"no runtime for  is configured", obstacleSandboxHandler},
+	{"runtimeclass.node.k8s.io  not found", obstacleSandboxClass},
+	{"failed to find runtime handler", obstacleSandboxHandler},    // CRI-O
 	{"oom-killed (memory limit too low?)", obstacleSandboxMemory}, // runc
 	{"memory limit could be too low", obstacleSandboxMemory},      // crun
 	{"too low; should be at least", obstacleSandboxMemory},        // CRI-O, about the memory limit

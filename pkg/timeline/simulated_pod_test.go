@@ -172,6 +172,8 @@ func (l *simulatedPod) draw() {
 func (l *simulatedPod) runSandbox() {
 	phase, message := PhaseNetwork, `rpc error: failed to setup network for sandbox "%d"`
 	switch {
+	case l.coldSandbox && l.chance(0.5):
+		phase, message = PhasePodConfig, `rpc error: failed to get sandbox runtime: no runtime for "%d" is configured`
 	case l.coldSandbox:
 	case !l.chance(0.3):
 	case l.wording%3 == 0:
@@ -189,7 +191,11 @@ func (l *simulatedPod) runSandbox() {
 		l.advance(wait, nil, MilestoneSandboxBegun, -1-i, length)
 		longest = 500 * time.Millisecond // the volumes are already mounted
 		l.pullSandboxImage()
-		l.advance(phase, nil, MilestoneSandboxFailed, i, l.randomLength(5*time.Millisecond, 3*time.Second))
+		length = l.randomLength(5*time.Millisecond, 3*time.Second)
+		if l.coldSandbox && phase == PhasePodConfig {
+			length /= 100 // the runtime only looks for the handler
+		}
+		l.advance(phase, nil, MilestoneSandboxFailed, i, length)
 		l.createEvent("", "FailedCreatePodSandBox", fmt.Sprintf(message, i*l.wording))
 		l.now = l.now.Add(l.randomLength(10*time.Second, 16*time.Second))
 		wait = phase
