@@ -17,7 +17,13 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	if reported, ok := f.reportedError(from, to); ok {
 		bounded = min(bounded, reported)
 	}
-	return max(bounded, credentials)
+	return withCredentials(bounded, credentials, estimate)
+}
+
+// withCredentials adds the longest possible run of a credential plugin to the error bound of a duration. Only the true
+// duration without the plugin can be shorter.
+func withCredentials(bounded, credentials, duration time.Duration) time.Duration {
+	return max(bounded, min(bounded+credentials, duration))
 }
 
 // credentialTime returns the part of a pull's measured duration that a credential plugin might have used. Kubelets up

@@ -131,7 +131,7 @@ func (f *fold) reportedError(from, to *bound) (time.Duration, bool) {
 		reported, delay = message.Waiting-message.Pull, durationSlack
 	}
 	estimate := to.estimate().sub(from.estimate())
-	return max((estimate-reported).Abs()+message.Unit+delay, f.credentialTime(from, to)), true
+	return withCredentials((estimate-reported).Abs()+message.Unit+delay, f.credentialTime(from, to), estimate), true
 }
 
 // addImageFacts adds facts about the image to the last pull, unless this pull failed.

@@ -56,7 +56,7 @@ func TestSimulatedOldKubelets(t *testing.T) {
 			for seed := *fromSeed; seed < *fromSeed+s.podCount(); seed++ {
 				l := simulateChanged(rand.New(rand.NewPCG(seed, 19)), withOldKubelet)
 				breaches := checkObserved(t, s, seed, l)
-				for _, property := range []property{candidatesTrue, errorPossible} {
+				for _, property := range []property{noCauseOvercharge, candidatesTrue, errorPossible} {
 					if breach := breaches[property]; breach != "" && (property != candidatesTrue || s.name == "all") {
 						t.Fatalf("%s: %s", property, breach)
 					}
