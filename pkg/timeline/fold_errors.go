@@ -119,6 +119,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 			return beyond
 		}
 		return max(runtimeSlack, f.slowest, beyond)
+	case end.milestone == MilestoneContainerCreated && s.Phase == PhaseContainerConfig:
+		return max(runtimeSlack, f.slowest, f.timeBeyondRefusals(s, begin, end))
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhasePostStartHook:
@@ -278,68 +280,4 @@ func (f *fold) timeBeyondWaits(h *obstacleEvent) time.Duration {
 		beyond -= least(n)
 	}
 	return max(0, beyond)
-}
-
-// timeBeyondRefusals examines a phase in which the kubelet could not create a container or check its image. The result
-// is the duration of the phase, minus the kubelet's minimum waits between its attempts. If the phase has not ended with
-// a milestone of this container, the result is only the time after refusalDue.
-func (f *fold) timeBeyondRefusals(s Span, begin, end milestoneKey) time.Duration {
-	from, created := f.bounds.find(begin), f.bounds.find(end)
-	if from == nil {
-		return 0
-	}
-	if created == nil || end.container != begin.container {
-		return max(0, at(s.EndAt).sub(f.refusalDue(from)))
-	}
-	last, beyond := f.lastRefusal(from, created.latest)
-	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
-}
-
-// otherRefusalDelay returns how long errors other than configuration errors might have delayed the container.
-func (f *fold) otherRefusalDelay(begin milestoneKey) time.Duration {
-	other, from := f.e.containers[begin.container].otherRefusalAt, f.bounds.find(begin)
-	if other == 0 || from == nil || begin.milestone != MilestoneConfigRefused {
-		return 0
-	}
-	return max(0, other.sub(from.earliest)) + podRetry + retrySlack
-}
-
-// refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
-// or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
-// the whole pod every five minutes. refusalDue adds these five minutes only if the evidence proves that the pod has
-// reached the limit. Otherwise, the five minutes could hide that the kubelet was stopped. refusalDue returns maxInstant
-// if no Event watch shows the kubelet's attempts.
-func (f *fold) refusalDue(from *bound) instant {
-	if f.e.mayHaveMissedEvents(f.asOf) {
-		return maxInstant
-	}
-	last, _ := f.lastRefusal(from, f.asOf)
-	last = max(last, at(f.e.watchFirstOpened), f.e.watchSince)
-	due := podRetry + retrySlack
-	if f.e.eventLimitProven() {
-		last = max(last, f.e.lastEventAt)
-		due += spamInterval
-	}
-	return last + instant(due)
-}
-
-// lastRefusal returns the time of the latest reported refusal up to the instant "by". A refusal is a failed attempt to
-// create the container or to check its image. The result "beyond" is the time from the first refusal to "last", minus
-// the kubelet's minimum waits between its attempts.
-func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
-	c := &f.e.containers[from.key.container]
-	refused := c.refused
-	if from.key.milestone == MilestoneNameRefused || from.key.milestone == MilestoneInspectFailed {
-		refused = c.failedChecks
-	}
-	if refused.count < 2 || refused.last.latest <= from.latest || refused.last.latest > by {
-		return from.latest, 0
-	}
-	last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-	// If the Event is older than the phase, the Event's count includes earlier failures. In this case, the number of
-	// waits in the phase is unknown.
-	if refused.first.latest >= from.earliest-instant(firstCheck) {
-		beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
-	}
-	return last, beyond
 }

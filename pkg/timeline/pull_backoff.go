@@ -70,12 +70,16 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 // mayCrashLoop reports whether a container of the pod has exited and may now be in back-off.
 func (p *Pod) mayCrashLoop() bool {
 	for i := range p.Containers {
-		c := &p.Containers[i]
-		if c.WaitingReason == crashLoop || c.LastRun != nil || c.Kind != KindInit && c.State == StateTerminated {
+		if p.Containers[i].mayCrashLoop() {
 			return true
 		}
 	}
 	return false
+}
+
+// mayCrashLoop reports whether the container has exited and may now be in back-off.
+func (c *Container) mayCrashLoop() bool {
+	return c.WaitingReason == crashLoop || c.LastRun != nil || c.Kind != KindInit && c.State == StateTerminated
 }
 
 // requestsBy returns the number of pulls that the kubelet requested for a container up to an instant. The number comes
