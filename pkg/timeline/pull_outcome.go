@@ -94,8 +94,10 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 		// content.
 		return imagepull.OutcomeUnknown
 	case image.nothingCameSince(f.e.workStart(c)):
-		if image.unpackedSince(f.e.workStart(c)) {
-			return imagepull.OutcomeUnknown // another pull might have downloaded the layers
+		// Another pull might have downloaded the layers. Or another pull might have stored the image under its name
+		// before the kubelet worked on the container.
+		if image.unpackedSince(f.e.workStart(c)) || f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)) {
+			return imagepull.OutcomeUnknown
 		}
 		return imagepull.OutcomeVerified // the image was present under another name
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):

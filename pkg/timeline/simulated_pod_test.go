@@ -51,6 +51,8 @@ type simulatedPod struct {
 	restarts       bool            // the kubelet might restart once
 	downAt         time.Time       // the kubelet stopped at downAt and started again at upAt; zero if it did not
 	upAt           time.Time
+	slowLists      bool // the kubelet needs seconds to list the containers
+	detectedAt     map[trueMilestone]time.Time
 	reasons        map[trueMilestone]string
 	volume         *simulatedContainer // the pod's image volume; nil without an image volume
 }
@@ -207,8 +209,7 @@ func (l *simulatedPod) runSandbox() {
 
 // initialize runs an init container to its end, or a sidecar to its start. No other work happens in parallel.
 func (l *simulatedPod) initialize(c *simulatedContainer) {
-	// The kubelet needs some time to detect that the previous container has finished.
-	l.now = l.now.Add(l.randomLength(time.Millisecond, time.Second))
+	l.detect()
 	l.restartSidecars()
 	for {
 		if l.now.Before(c.due) {
@@ -249,7 +250,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 
 // runMain starts the main containers in order, and restarts failed containers. Waiting containers do not block others.
 func (l *simulatedPod) runMain() {
-	l.now = l.now.Add(l.randomLength(time.Millisecond, time.Second))
+	l.detect()
 	l.restartSidecars()
 	synced := false
 	for {

@@ -75,6 +75,10 @@ func (w *simulatedSources) podObjects() []PodSeen {
 		case MilestonePullFailed:
 			changes = append(changes, t.Add(w.between(time.Millisecond, 100*time.Millisecond)))
 		case MilestoneRunning, MilestoneFinished:
+			if detected, slow := w.detectedAt[k]; slow {
+				changes = append(changes, detected)
+				continue
+			}
 			if k.milestone == MilestoneRunning {
 				t = t.Add(w.hookOf(k))
 			}
@@ -174,8 +178,8 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	}
 	run := func(n int) Run {
 		finished := trueMilestone{MilestoneFinished, c.Name, n}
-		return Run{w.upTo(trueMilestone{MilestoneRunning, c.Name, n}, t).Truncate(time.Second),
-			w.upTo(finished, t).Truncate(time.Second), w.exits[finished], w.reasons[finished]}
+		return Run{w.detectedBy(trueMilestone{MilestoneRunning, c.Name, n}, t).Truncate(time.Second),
+			w.detectedBy(finished, t).Truncate(time.Second), w.exits[finished], w.reasons[finished]}
 	}
 	n := c.attempt
 	for n > 0 && run(n).StartedAt.IsZero() {

@@ -11,7 +11,7 @@ import (
 // chooseProbeTimes chooses the times when a running container becomes started and ready. The kubelet detects the start
 // of a run up to a second late.
 func (l *simulatedPod) chooseProbeTimes(c *simulatedContainer) {
-	at := l.now.Add(l.randomLength(time.Millisecond, time.Second))
+	at := l.now.Add(l.detection(c))
 	reached := func(m Milestone) bool {
 		alive := c.attempt >= c.crashes || at.Before(c.endsAt)
 		if alive {

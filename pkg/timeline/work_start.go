@@ -109,10 +109,7 @@ func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool
 	case index == podWide:
 		return 0, false
 	case before.Kind == KindInit:
-		if ended := f.e.latestSuccess(index); ended != minInstant {
-			return ended + instant(relistEvery), true
-		}
-		return maxInstant, true
+		return f.e.successDetected(index), true
 	case before.Kind == KindSidecar && before.StartupProbe: // the startup probe begins after the post-start hook
 		m, slack = MilestoneStarted, 0
 	case before.PostStartHook:
@@ -126,21 +123,39 @@ func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool
 		}
 		return maxInstant, before.PullPolicy != PullNever
 	}
-	if at, known := f.e.latestTime(milestoneKey{index, 0, m}); known {
-		return at + slack, true
-	}
-	return maxInstant, true
+	return f.e.detected(milestoneKey{index, 0, m}, slack), true
 }
 
-// latestSuccess returns the latest possible time at which an init container succeeded, or minInstant if unknown.
-func (e *Evidence) latestSuccess(index int16) instant {
-	ended := minInstant
+// successDetected returns the latest time at which the kubelet detected the success of an init container, or maxInstant
+// if the success is unknown.
+func (e *Evidence) successDetected(index int16) instant {
+	over := minInstant
 	for attempt := range uint16(maxAttempts) {
 		if code, known := e.containers[index].exitCode(int(attempt)); known && code == 0 {
-			if at, known := e.latestTime(milestoneKey{index, attempt, MilestoneFinished}); known {
-				ended = max(ended, at)
+			ended := milestoneKey{index, attempt, MilestoneFinished}
+			if by := e.detected(ended, instant(relistEvery)); by != maxInstant {
+				over = max(over, by)
 			}
 		}
 	}
-	return ended
+	if over == minInstant {
+		return maxInstant
+	}
+	return over
+}
+
+// detected returns the latest time at which the kubelet detected a change of a container, or maxInstant if the time of
+// the change is unknown. The argument "slack" is the usual maximum time until the kubelet detects the change. But on a
+// node with many containers, the kubelet can need seconds to list the containers (pleg/generic.go). The kubelet writes
+// the change to the pod's status before it continues with the next container (SyncPod in pkg/kubelet). So the kubelet
+// detected the change before the first pod object with the change arrived.
+func (e *Evidence) detected(k milestoneKey, slack instant) instant {
+	changed, known := e.latestTime(k)
+	if !known {
+		return maxInstant
+	}
+	if reported, seen := e.arrivalOf(k); seen {
+		return max(changed+slack, reported)
+	}
+	return changed + slack
 }
