@@ -119,6 +119,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 			return beyond
 		}
 		return max(runtimeSlack, f.slowest, beyond)
+	case begin.milestone == MilestoneStarted && begin.container != end.container && s.Duration() > presentPatience:
+		// The kubelet usually continues immediately after the startup probe of a sidecar. If the kubelet restarted, it
+		// might have waited for the startup probe again: see followsProbedSidecar.
+		return s.Duration()
 	case end.milestone == MilestoneContainerCreated && s.Phase == PhaseContainerConfig:
 		return max(runtimeSlack, f.slowest, f.timeBeyondRefusals(s, begin, end))
 	case end.milestone == MilestoneContainerCreated:

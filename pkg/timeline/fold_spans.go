@@ -127,6 +127,9 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if f.mayPrecedeRun(from, until, w) {
 		w.phases = uniquePhases(w.phases, beforeHook)
 	}
+	if f.mayRepeatProbe(from, to, until, w) {
+		w.phases = uniquePhases(w.phases, alsoProbeAgain)
+	}
 	if isLateReplacement(from, to, w) {
 		w.phases = uniquePhases(w.phases, f.delaysOfSandbox(from, to.latest))
 	}

@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/podlapse/podlapse/pkg/imagepull"
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // pullSteps returns the steps before the creation of a container. If the image was present, only an Event can report
 // when the kubelet found the image. If the pull policy is Never, the kubelet can first refuse the container, and find
@@ -34,6 +38,9 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 				// The kubelet might have restarted during the previous attempt or during an attempt without Events.
 				wait.also = alsoKubeletSync
 			}
+			if (wait.also != nil || p.restarts.has(a.attempt)) && f.followsProbedSidecar(c) {
+				wait.also = alsoProbeAgain
+			}
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
 		if a.outcome == imagepull.OutcomePresent {
@@ -63,6 +70,39 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 		steps = append(steps, end)
 	}
 	return steps
+}
+
+// followsProbedSidecar reports whether a sidecar with a startup probe comes before the container. After a restart, a
+// kubelet before version 1.35 does not know that the startup probe succeeded (doProbe in pkg/kubelet/prober). So if no
+// main container runs yet, this kubelet waits for the startup probe again before it requests the container's image
+// (computeInitContainerActions in pkg/kubelet/kuberuntime).
+func (f *fold) followsProbedSidecar(c *Container) bool {
+	return slices.ContainsFunc(f.e.pod.Containers, func(o Container) bool {
+		return o.Kind == KindSidecar && o.StartupProbe && f.e.predecessor(o.Name, c) != nil
+	})
+}
+
+// mayRepeatProbe reports whether the time between two milestones can include a repeated startup probe of a sidecar: see
+// followsProbedSidecar. The argument w holds the possible phases of this time. Usually, an Event about a second request
+// for the image shows that the kubelet restarted. But the Event can be lost if no Event shows the first request either,
+// or if no Event shows the end of the pull. A completed wait of at most presentPatience is too short for a restart.
+func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates) bool {
+	index, open := f.index(w.container), to.origins == 0
+	if index == podWide || !open && until.sub(from.estimate()) <= presentPatience {
+		return false
+	}
+	switch w.phases[0] {
+	case PhaseKubeletSync:
+	case PhasePullQueue:
+		if open || to.key.milestone == MilestonePullFailed || f.pulls[index].pulled.known() {
+			return false
+		}
+	default:
+		return false
+	}
+	phase, _ := phaseOrGroup(w.phases)
+	c := f.e.specOf(index)
+	return phase == PhaseUnattributed && c != nil && f.followsProbedSidecar(c)
 }
 
 // appendChecks appends a step for each failed check of an image before a pull attempt. The second result is the step

@@ -60,6 +60,7 @@ var (
 	alsoDevice          = []Phase{PhaseDevice}
 	alsoAPIServer       = []Phase{PhaseAPIServer}
 	alsoKubeletSync     = []Phase{PhaseKubeletSync}
+	alsoProbeAgain      = []Phase{PhaseKubeletSync, PhaseStartupProbe}
 	alsoSandboxLost     = []Phase{PhaseSandboxLost}
 	alsoCrashBackoff    = []Phase{PhaseCrashBackoff}
 	alsoUnattributed    = []Phase{PhaseUnattributed} // the step can contain work that no other phase describes

@@ -51,6 +51,7 @@ type simulatedPod struct {
 	restarts       bool            // the kubelet might restart once
 	downAt         time.Time       // the kubelet stopped at downAt and started again at upAt; zero if it did not
 	upAt           time.Time
+	probesAgain    bool // a kubelet before 1.35: after a restart, it waits for a sidecar's startup probe again
 	slowLists      bool // the kubelet needs seconds to list the containers
 	detectedAt     map[trueMilestone]time.Time
 	reasons        map[trueMilestone]string
@@ -71,6 +72,7 @@ type stretch struct {
 	start, end time.Time
 	ends       trueMilestone
 	or         *phaseCandidates // another party that is equally responsible, or nil
+	repeated   bool             // a restarted kubelet waited for a startup probe that had succeeded before
 }
 
 // simulatedContainer is one container of a simulated pod, with its future failures and its progress.

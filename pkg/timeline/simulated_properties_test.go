@@ -25,7 +25,10 @@ const (
 	noCauseOvercharge property = "cause in bound"
 	// outcomeTrue says that the timeline reports no pulled image as present, and no present image as pulled.
 	outcomeTrue property = "outcome true"
-	lossTrue    property = "loss true" // the kubelet created every Event that the timeline reports as lost
+	// probeNamed says that the candidates of unattributed time include a repeated startup probe that truly took a part
+	// of this time, unless the part is within the error bound.
+	probeNamed property = "probe named"
+	lossTrue   property = "loss true" // the kubelet created every Event that the timeline reports as lost
 	// errorPossible says that no error bound is longer than the life of the pod.
 	errorPossible property = "error possible"
 	// These properties must hold if nothing was lost:
@@ -96,6 +99,7 @@ func (p *propertyCheck) check() map[property]string {
 		return string(phase) + " " + container
 	})
 	p.checkBlame(noCauseOvercharge, func(phase Phase, _ string) string { return string(partyOf(phase)) })
+	p.checkRepeatedProbe()
 	if p.complete && p.workIsSequential() {
 		p.checkPhases()
 	}

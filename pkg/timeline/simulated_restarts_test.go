@@ -22,7 +22,7 @@ func TestSimulatedRestarts(t *testing.T) {
 			for seed := *fromSeed; seed < *fromSeed+s.podCount(); seed++ {
 				l := simulateChanged(rand.New(rand.NewPCG(seed, 16)), withRestart)
 				breaches := checkObserved(t, s, seed, l)
-				for _, property := range []property{totalHeld, noCauseOvercharge, errorPossible} {
+				for _, property := range []property{totalHeld, noCauseOvercharge, probeNamed, errorPossible} {
 					if breach := breaches[property]; breach != "" {
 						t.Fatalf("%s: %s", property, breach)
 					}
@@ -40,7 +40,7 @@ func TestSimulatedRestarts(t *testing.T) {
 
 // withRestart lets the kubelet restart once. Main containers do not fail by themselves.
 func withRestart(l *simulatedPod) {
-	l.restarts = true
+	l.restarts, l.probesAgain = true, l.now.Nanosecond()%2 == 0
 	for i, c := range l.containers {
 		if c.Kind != KindInit {
 			c.crashes = 0
@@ -69,6 +69,50 @@ func (l *simulatedPod) cancelPull(c *simulatedContainer) {
 		l.record(phase, c.Name, l.now, trueMilestone{MilestonePullRequested, c.Name, c.pulls})
 	}
 	l.now = l.upAt
+	if proxy := l.repeatedProbe(c); proxy != nil {
+		l.record(PhaseKubeletSync, c.Name, l.now, trueMilestone{})
+		l.now = l.now.Add(100*time.Millisecond + anyPart(l.now, 20*time.Second))
+		l.record(PhaseStartupProbe, proxy.Name, l.now, trueMilestone{})
+		l.truth[len(l.truth)-1].repeated = true
+	}
+}
+
+// repeatedProbe returns the sidecar whose startup probe a restarted kubelet repeats before it works on a container. The
+// result is nil if the kubelet repeats no startup probe, or if a main container runs already.
+func (l *simulatedPod) repeatedProbe(c *simulatedContainer) (proxy *simulatedContainer) {
+	if !l.probesAgain {
+		return nil
+	}
+	for _, o := range l.containers {
+		_, ran := l.milestones[trueMilestone{MilestoneRunning, o.Name, 0}]
+		switch {
+		case o.Kind == KindMain && ran:
+			return nil
+		case o.Name != c.Name && o.Kind != KindMain && ran:
+			proxy = o
+		}
+	}
+	if proxy == nil || !proxy.StartupProbe {
+		return nil
+	}
+	return proxy
+}
+
+// checkRepeatedProbe checks the property probeNamed. Unattributed time without candidates can have any cause.
+func (p *propertyCheck) checkRepeatedProbe() {
+	for _, s := range p.got.Phases {
+		if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 || slices.Contains(s.MergedWith, PhaseStartupProbe) {
+			continue
+		}
+		for _, actual := range p.truth {
+			from, to := slices.MaxFunc([]time.Time{actual.start, s.StartAt}, time.Time.Compare),
+				slices.MinFunc([]time.Time{actual.end, s.EndAt}, time.Time.Compare)
+			if part := to.Sub(from); actual.repeated && part > s.Error {
+				p.breaks(probeNamed, "the startup probe of %s took %s of the unattributed time from %s with %v ±%s",
+					actual.container, part, sinceBase(s.StartAt), s.MergedWith, s.Error)
+			}
+		}
+	}
 }
 
 // restart simulates the kubelet after a failed run. The kubelet makes the first restart without back-off, and later

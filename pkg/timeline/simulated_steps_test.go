@@ -93,7 +93,7 @@ func (l *simulatedPod) advance(p Phase, c *simulatedContainer, m Milestone, atte
 }
 
 func (l *simulatedPod) record(p Phase, container string, end time.Time, ends trueMilestone) {
-	l.truth = append(l.truth, stretch{p, container, l.from, end, ends, nil})
+	l.truth = append(l.truth, stretch{phase: p, container: container, start: l.from, end: end, ends: ends})
 	l.from = end
 }
 
