@@ -101,9 +101,12 @@ func (f *fold) mayLookUp(index int16) bool {
 
 // withImageLookup returns a wait that ends when the kubelet finds the image on the node, with all possible phases of
 // the wait. If the pod has a pull Secret, the wait can include the lookup of registry credentials. The kubelet checks
-// the access to the image even if the pull policy forbids pulls.
+// the access to the image even if the pull policy forbids pulls. If no Event reports the end of the wait, the wait is
+// merged with the creation of the container. Then the wait can include other work of the kubelet: kubelet 1.33 always
+// looks up the credentials, and a kubelet that restarted during the hook continues with the next container.
 func (f *fold) withImageLookup(wait step, index int16) step {
-	if f.e.pod.PullSecrets && f.mayLookUp(index) {
+	_, worked := f.firstWork(index, wait.key)
+	if worked && f.bounds.find(wait.key) == nil || f.e.pod.PullSecrets && f.mayLookUp(index) {
 		return withCredentialLookup(wait)
 	}
 	return wait

@@ -22,9 +22,8 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 	steps := make([]step, 0, 4*len(attempts)+4) // with room for the steps of a run
 	steps, wait = f.appendChecks(steps, wait, index, 0)
 	if c.PullPolicy == PullNever {
-		wait = f.withImageLookup(wait, index)
 		wait.key, wait.optional = milestoneKey{index, 0, MilestonePullRequested}, true
-		return append(steps, wait)
+		return append(steps, f.withImageLookup(wait, index))
 	}
 	for i, a := range attempts {
 		if i > 0 {
@@ -44,9 +43,8 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
 		if a.outcome == imagepull.OutcomePresent {
-			wait = f.withImageLookup(wait, index)
 			wait.key, wait.optional = milestoneKey{index, a.attempt, MilestonePullFinished}, true
-			steps = append(steps, wait)
+			steps = append(steps, f.withImageLookup(wait, index))
 			continue
 		}
 		wait = withCredentialLookup(wait)
