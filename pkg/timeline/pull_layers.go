@@ -9,7 +9,10 @@ import (
 
 // pulledOnceWithin is the maximum difference between the timestamps of an image that was pulled once. After the pull,
 // containerd writes the image again under its other names (internal/cri/server/images, PullImage). A second pull of the
-// image takes longer than pulledOnceWithin, because the runtime asks the registry.
+// image takes longer than pulledOnceWithin, because the runtime asks the registry. containerd of 2023 or earlier, such
+// as 1.6.20, also writes the image a second time under its own name, after two commits of its database. So on a slow
+// disk, one pull can look like two pulls. pulledOnceWithin is not longer, because a near registry can answer a second
+// pull within the time of two slow commits.
 const pulledOnceWithin = 5 * time.Millisecond
 
 // pulledOnce reports whether the runtime pulled the image exactly once.
