@@ -22,7 +22,7 @@ func TestExamplesOfChanges(t *testing.T) {
 		var name, text string
 		for line := range strings.Lines(block[1]) {
 			switch line[0] {
-			case '+':
+			case '+', '\n':
 			case '-':
 				removed++
 				if strings.Count(text, line[1:]) != 1 {

@@ -57,8 +57,9 @@ func (c *config) nodeTable() flags.Table {
 				"While pods start, the agent reads /proc/pressure"),
 		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
 			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
-				"ready. Until this pod is ready, the agent lists the Node object once per second in its first 3 "+
-				"minutes, and then every 10 seconds. Requires a ServiceAccount that can list and watch nodes"),
+				"ready. Until this pod is ready, the agent lists the Node object. In the first 3 minutes after "+
+				"its own start, it does so once per second, and then every 10 seconds. Requires a ServiceAccount "+
+				"that can list and watch nodes"),
 		{
 			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,
 			Help: "directory of the proc file system, from which --node-startup reads the boot time of the machine. " +

@@ -114,8 +114,8 @@ func TestHistoryIsReadAgainAfterStall(t *testing.T) {
 		b.server.SlowHistory(500 * time.Millisecond) // for the first Event
 		b.watch("ns", "a")
 		b.sleep(200 * time.Millisecond)
-		b.server.SlowHistory(10 * time.Second) // for the second Event
-		b.sleep(7 * time.Second)
+		b.server.SlowHistory(10 * time.Minute) // for the second Event
+		b.sleep(46 * time.Second)              // client-go closes a silent connection after 45 s
 		if got := b.take(); !slices.Contains(got, "a: First") || slices.Contains(got, "a: Second") {
 			t.Fatalf("observed %q, want the first Event only", got)
 		}

@@ -27,6 +27,7 @@ type request struct {
 	// position. For example, if the pod arrived long ago, a new sample might be newer than the pod's first Events.
 	position  *position
 	arrivedAt time.Time
+	readAgain bool // the agent has already decided once to read all existing Events again; guarded like position
 
 	own, shared *watcher // own watch and shared watch of the pod, or nil; guarded by the lock of Source
 

@@ -296,13 +296,6 @@ func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	return true
 }
 
-// readAgain makes the pod's next watch begin with all existing Events, if the namespace is not large.
-func (s *Source) readAgain(p *request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p.forgetPosition()
-}
-
 // deliversAll reports whether a watch delivers every Event about a pod, except Events that the agent has already
 // observed.
 func (s *Source) deliversAll(from startPoint, openedAt time.Time, p *request) bool {

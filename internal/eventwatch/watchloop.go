@@ -107,7 +107,7 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 				return true
 			}
 		case event, ok := <-stream.ResultChan():
-			r.broken = !ok || event.Type == watch.Error
+			r.broken = lease.Err() == nil && (!ok || event.Type == watch.Error)
 			if !ok {
 				if !r.accepted {
 					s.reportRefused(lease, errClosedAtOnce)

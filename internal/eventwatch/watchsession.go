@@ -10,6 +10,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// stallPatience is longer than client-go needs to close a connection that delivers nothing. client-go sends a ping
+// after 30 s, and waits 15 s for the response (k8s.io/apimachinery, pkg/util/net/http.go).
+const stallPatience = time.Minute
+
 // watchSession is one open watch connection. The connection begins with the API server's response and ends when the
 // stream closes. Only the goroutine of Source.keepOpen uses a watchSession.
 type watchSession struct {
@@ -41,6 +45,9 @@ type member struct {
 	// From the time in the field "since" on, the pod's watches have delivered every Event about the pod. If Events
 	// about the pod can be missing, the field "since" is zero.
 	since time.Time
+	// fromHistory is true if the agent knows the revision up to which it has observed the pod's Events only because
+	// this watch began with all existing Events.
+	fromHistory bool
 	// confirmed is true after reportOrAddOwnWatches has found that no Events of the pod are missing.
 	confirmed bool
 	// complete is true if the agent has observed every Event that the watch has received about the pod.
@@ -82,9 +89,9 @@ func (r *watchSession) recordAccepted() {
 // close ends the session. For each confirmed pod that no other open watch covers, close reports EventsLost.
 func (r *watchSession) close(ctx context.Context) {
 	r.source.recordClosed(r.watcher)
-	readAgain := r.broken && r.from.history && r.source.config.Now().Sub(r.openedAt) < leaseTime
+	stalled := r.broken && r.source.config.Now().Sub(r.openedAt) < stallPatience
 	for _, m := range r.members {
-		if readAgain { // a slow connection might not have delivered all existing Events, although the watch is proven
+		if stalled && m.fromHistory {
 			r.source.readAgain(m.pod)
 		}
 		r.advanceMember(m)
@@ -196,7 +203,9 @@ func (r *watchSession) reportOrAddOwnWatches() {
 		var at position
 		known := !m.since.IsZero()
 		if known {
-			at, known = r.source.advancePosition(m.pod, r.deliveredRevision(), r.from.history && m.complete)
+			history := r.from.history && m.complete
+			m.fromHistory = history && !r.source.hasPosition(m.pod)
+			at, known = r.source.advancePosition(m.pod, r.deliveredRevision(), history)
 		}
 		if !known {
 			m.since = time.Time{}
@@ -293,4 +302,23 @@ func (r *watchSession) reportDelay(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
 	}
+}
+
+// readAgain makes the pod's next watch begin with all existing Events, unless the namespace is large. A watch that
+// began with all existing Events broke early. The connection might have stalled before it delivered all of them,
+// although the watch counted as proven. readAgain acts only once for each pod. Otherwise, a proxy that closes each
+// watch early would make the agent read all existing Events again and again.
+func (s *Source) readAgain(p *request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !p.readAgain {
+		p.readAgain = true
+		p.forgetPosition()
+	}
+}
+
+func (s *Source) hasPosition(p *request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return p.position != nil
 }

@@ -114,7 +114,7 @@ var formatTests = []struct {
 	},
 	{
 		timeline.RuntimeSeen{
-			UID: "u", QueriedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true,
+			UID: "u", QueriedAt: noon, ArrivedAt: noon, NetworkDown: true, NetworkUp: true, NetworkFirst: true,
 			Sandboxes: []timeline.Sandbox{{
 				ID: "s", Attempt: 1, Ready: true, BegunAt: noon, NetworkReadyAt: noon, RunningAt: noon,
 				CreatedAt: noon, ImageResolvedAt: noon, ImagePulledAt: noon, ImageKnown: true,
@@ -142,7 +142,7 @@ var formatTests = []struct {
 			`"size_bytes":5,"digest":"sha256:a","resolved_at":"2026-03-01T12:00:00Z",` +
 			`"layers":[{"digest":"sha256:b","size_bytes":4,"downloaded_at":"2026-03-01T12:00:00Z",` +
 			`"unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,` +
-			`"incomplete":true}],"network_down":true,"network_up":true}`,
+			`"incomplete":true}],"network_down":true,"network_up":true,"network_first":true}`,
 	},
 }
 

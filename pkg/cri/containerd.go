@@ -21,7 +21,10 @@ type storeSet struct {
 	// unstamped is true if the agent knows that the runtime is not containerd 2.0 or later. Other runtimes have no
 	// sandbox store with usable timestamps.
 	unstamped bool
-	sandboxes degradable // containerd ≥ 2.0
+	// networkFirst is true if the runtime calls the network plugin before it pulls an absent sandbox image, as
+	// containerd does since version 2.0 (internal/cri/server/sandbox_run.go).
+	networkFirst bool
+	sandboxes    degradable // containerd ≥ 2.0
 	// containers is the container store of containerd 1.6.15 to 1.7. For each sandbox, this store has a record of the
 	// sandbox container (pause container). See stampFromContainer.
 	containers degradable
@@ -39,7 +42,8 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
 	const unseparated = "the volumes, network and sandbox phases cannot be separated"
-	s.sandboxes.initialize(containerd && known && major >= 2, logger, "sandboxes", unseparated)
+	s.networkFirst = containerd && known && major >= 2
+	s.sandboxes.initialize(s.networkFirst, logger, "sandboxes", unseparated)
 	s.containers.initialize(containerd && storesSandboxContainers(version.GetRuntimeVersion()), logger, "sandboxes",
 		unseparated)
 	s.images.initialize(containerd, logger, "images", "only Events show the times of pulls; without Events, the "+

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func TestResponse(t *testing.T) {
 
 	got := response(t, l, "app", "absent:1", "Not A Ref")
 	want := timeline.RuntimeSeen{
-		UID: "pod", QueriedAt: second(99), ArrivedAt: second(99),
+		UID: "pod", QueriedAt: second(99), ArrivedAt: second(99), NetworkFirst: true,
 		Sandboxes: []timeline.Sandbox{{ID: "s1", Attempt: 1, Ready: true, BegunAt: second(1), NetworkReadyAt: second(3),
 			RunningAt: second(3.5), ImageKnown: true}},
 		Containers: []timeline.ContainerRun{
@@ -194,8 +195,12 @@ func TestSandboxTimestamps(t *testing.T) {
 			}
 			l, _ := newResponder(t, fake)
 			for range 2 {
-				if got := response(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
-					t.Errorf("got %+v\nwant %+v", got, test.want)
+				got := response(t, l)
+				if len(got.Sandboxes) != 1 || got.Sandboxes[0] != test.want {
+					t.Errorf("got %+v\nwant %+v", got.Sandboxes, test.want)
+				}
+				if want := strings.HasPrefix(test.name, "containerd 2"); got.NetworkFirst != want {
+					t.Errorf("NetworkFirst is %t, want %t", got.NetworkFirst, want)
 				}
 			}
 		})

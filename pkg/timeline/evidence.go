@@ -72,7 +72,7 @@ type Evidence struct {
 	stopped          attemptSet // the sandboxes that the runtime reported as not ready
 	imageFirst       attemptSet // the sandboxes whose ImageFirst is true and whose BegunAt and NetworkReadyAt are known
 	imageStored      instant    // the latest ImageStoredAt of the sandboxes in imageFirst; maxInstant if any is unknown
-	containerd2      bool       // the runtime is containerd 2 or later
+	networkFirst     bool       // see RuntimeSeen.NetworkFirst
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	boundByCreator   bool       // the creator of the pod set the node: see Pod.boundByCreator
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown

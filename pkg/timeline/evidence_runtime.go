@@ -30,6 +30,9 @@ func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	if o.NetworkUp && (e.networkUp == 0 || queriedAt < e.networkUp) {
 		e.networkUp, e.changed = queriedAt, true
 	}
+	if o.NetworkFirst && !e.networkFirst {
+		e.networkFirst, e.changed = true, true
+	}
 	if i, known := slices.BinarySearch(e.networkDowns, queriedAt); o.NetworkDown && !known && i < maxNetworkDowns {
 		longer := slices.Insert(e.networkDowns, i, queriedAt)
 		e.networkDowns, e.changed = longer[:min(len(longer), maxNetworkDowns)], true
@@ -56,8 +59,8 @@ func (e *Evidence) applySandbox(s Sandbox) {
 		e.applySandboxRecord(s)
 		return
 	}
-	if !s.BegunAt.IsZero() && !s.ImageFirst && !e.containerd2 { // only the sandbox store of containerd 2 has this time
-		e.containerd2, e.changed = true, true
+	if !s.BegunAt.IsZero() && !s.ImageFirst && !e.networkFirst { // only the sandbox store of containerd 2 has this time
+		e.networkFirst, e.changed = true, true
 	}
 	addPoint(MilestoneSandboxBegun, originStore, s.BegunAt)
 	addPoint(MilestoneSandboxImageResolved, originStore, s.ImageResolvedAt)

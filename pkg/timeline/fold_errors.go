@@ -20,8 +20,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return withCredentials(bounded, credentials, estimate)
 }
 
-// withCredentials adds the longest possible run of a credential plugin to the error bound of a duration. Only the true
-// duration without the plugin can be shorter.
+// withCredentials adds the longest possible run of a credential plugin to the error bound of a duration. The plugin can
+// only make the true duration shorter than the reported one.
 func withCredentials(bounded, credentials, duration time.Duration) time.Duration {
 	return max(bounded, min(bounded+credentials, duration))
 }
@@ -119,9 +119,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 			return beyond
 		}
 		return max(runtimeSlack, f.slowest, beyond)
-	case begin.milestone == MilestoneStarted && begin.container != end.container && s.Duration() > presentPatience:
-		// The kubelet usually continues immediately after the startup probe of a sidecar. If the kubelet restarted, it
-		// might have waited for the startup probe again: see followsProbedSidecar.
+	case f.mayHideRepeatedProbe(s, begin, end):
 		return s.Duration()
 	case end.milestone == MilestoneContainerCreated && s.Phase == PhaseContainerConfig:
 		return max(runtimeSlack, f.slowest, f.timeBeyondRefusals(s, begin, end))

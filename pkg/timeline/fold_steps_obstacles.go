@@ -54,11 +54,11 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 // pod. containerd 1.x, CRI-O and cri-dockerd pull an absent sandbox image and prepare the sandbox before they call the
 // network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls the network plugin first. The
 // search for the runtime handler is the first step of containerd 2. containerd 1.x and older versions of CRI-O first
-// pull the sandbox image. CRI-O can also wait for the configuration of the network plugin before.
+// pull the sandbox image. Before that, CRI-O can wait for the configuration of the network plugin.
 func (f *fold) phasesBefore(h *obstacleEvent) []Phase {
 	row := h.row()
 	switch {
-	case !row.afterImage || f.e.containerd2:
+	case !row.afterImage || f.e.networkFirst:
 		return row.earlier
 	case f.e.imageFirst == 0:
 		return uniquePhases(row.earlier, []Phase{PhaseNetwork, PhaseSandboxImage, PhaseSandbox})

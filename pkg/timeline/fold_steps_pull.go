@@ -103,6 +103,17 @@ func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates)
 	return phase == PhaseUnattributed && c != nil && f.followsProbedSidecar(c)
 }
 
+// mayHideRepeatedProbe reports whether the kubelet's work between two containers can include a repeated startup probe:
+// see followsProbedSidecar. The kubelet usually continues immediately after the startup probe of a sidecar.
+func (f *fold) mayHideRepeatedProbe(s Span, begin, end milestoneKey) bool {
+	if s.Phase != PhaseKubeletSync || begin.milestone != MilestoneStarted || begin.container == end.container ||
+		end.container == podWide || s.Duration() <= presentPatience {
+		return false
+	}
+	c := f.e.specOf(end.container)
+	return c != nil && f.followsProbedSidecar(c)
+}
+
 // appendChecks appends a step for each failed check of an image before a pull attempt. The second result is the step
 // after these checks.
 func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {

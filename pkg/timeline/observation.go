@@ -107,6 +107,9 @@ type RuntimeSeen struct {
 	// RuntimeRequest.Network did not request the state of the network.
 	NetworkDown bool `json:"network_down,omitzero"`
 	NetworkUp   bool `json:"network_up,omitzero"`
+	// NetworkFirst is true if the runtime calls the network plugin before it pulls an absent sandbox image (containerd
+	// ≥ 2.0). For other runtimes, and if the runtime's version is unknown, NetworkFirst is false.
+	NetworkFirst bool `json:"network_first,omitzero"`
 }
 
 // RuntimeSilent means that the container runtime did not respond for some time. The runtime was stopped, restarted, or

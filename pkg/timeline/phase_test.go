@@ -15,7 +15,8 @@ func TestEveryPhaseHasActivity(t *testing.T) {
 
 func TestUnknownPhase(t *testing.T) {
 	const unknown = Phase("of_a_newer_agent")
-	if ActivityOf(unknown) != "" || unknown.WaitsForOthers() || unknown.IsFinalWait() || CauseOf(unknown) != CauseUnknown {
+	if ActivityOf(unknown) != "" || CauseOf(unknown) != CauseUnknown || unknown.WaitsForOthers() ||
+		unknown.IsFinalWait() {
 		t.Error("an unknown phase has traits")
 	}
 }

@@ -66,6 +66,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 			o.NetworkDown = true
 		case "networkup":
 			o.NetworkUp = true
+		case "networkfirst":
+			o.NetworkFirst = true
 		case "sandbox":
 			o.Sandboxes = append(o.Sandboxes, Sandbox{
 				ID: "sandbox-" + numbers["attempt"], Attempt: attempt, Ready: slices.Contains(words, "ready"),

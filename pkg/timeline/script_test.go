@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	AT blind                                       the Event watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's response:
-//	    networkdown (the runtime's network is not ready), networkup
+//	    networkdown (the runtime's network is not ready), networkup, networkfirst
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
 //	        [imagepulled@S] [imageunknown] [unstamped]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]

@@ -136,6 +136,7 @@ func responseWords(o RuntimeSeen) []string {
 		}
 		return words
 	}
+	parts = append(parts, flags(o.NetworkFirst, "networkfirst")...)
 	for _, s := range o.Sandboxes {
 		parts = append(
 			parts,

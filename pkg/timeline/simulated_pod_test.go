@@ -324,29 +324,3 @@ func (l *simulatedPod) endRun(c *simulatedContainer, wait Phase, of string) {
 	l.crashing = slices.DeleteFunc(l.crashing, func(o *simulatedContainer) bool { return o == c })
 	l.restart(c)
 }
-
-// startContainer simulates the kubelet's work on one container, from the image to the start. The method returns false
-// if the pull of the image failed.
-func (l *simulatedPod) startContainer(c *simulatedContainer) bool {
-	create := PhaseContainerCreate
-	switch {
-	case c.PullPolicy == PullAlways || !l.images[c.Image].at(l.now):
-		if !l.pull(c) {
-			return false
-		}
-	case c.attempt > 0: // the time between two runs is one phase
-		create = c.wait
-		l.now = l.now.Add(l.randomLength(time.Millisecond, 100*time.Millisecond))
-		l.findPresent(c)
-	default:
-		if l.accessChecked {
-			l.lookUpCredentials()
-		}
-		l.advance(c.wait, c, MilestonePullFinished, c.pulls, l.randomLength(time.Millisecond, 100*time.Millisecond))
-		l.findPresent(c)
-	}
-	l.advance(create, c, MilestoneContainerCreated, c.attempt, l.randomLength(5*time.Millisecond, 3*time.Second))
-	l.advance(PhaseContainerStart, c, MilestoneRunning, c.attempt, l.randomLength(5*time.Millisecond, time.Second))
-	c.wait = PhaseKubeletSync
-	return true
-}

@@ -51,6 +51,9 @@ type costKind struct {
 	eventWatches int
 	selector     string // field selector of the bare Event watches
 	pairs        int    // number of pairs of blocks; each pair has one block on each node
+	// If quick is true, the load fails only if the measurement proves a cost above the target. A quick load has too few
+	// pairs to prove a cost below the target.
+	quick bool
 }
 
 // images returns "present" if the images are already on the node, and "cold" if the node must pull the images.
@@ -151,8 +154,8 @@ func costKinds(form string) ([]costKind, error) {
 		return numbered([]costKind{bare, needed, agents(10_000)}), nil
 	case "quick":
 		return numbered([]costKind{
-			{rate: 20, pods: 100, agents: 1, counterparts: 59, pairs: 3},
-			{cold: true, rate: 8, earlier: 10_000, pods: 80, agents: 12, pairs: 4},
+			{rate: 20, pods: 100, agents: 1, counterparts: 59, pairs: 3, quick: true},
+			{cold: true, rate: 8, earlier: 10_000, pods: 70, agents: 12, pairs: 4, quick: true},
 		}), nil
 	case "", "whole":
 		return numbered(whole), nil
@@ -295,10 +298,15 @@ func (c *byteCount) Write(p []byte) (int, error) {
 }
 
 // judgeCost requires that the cost is at most the target. The measurement must prove this with 95 % confidence. If the
-// measurement is inconclusive, judgeCost reports a problem.
+// measurement is inconclusive, judgeCost reports a problem, unless the load is quick.
 func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration]) {
 	v.Compared++
 	switch {
+	case kind.quick:
+		if cost.atLeast() > kind.target() {
+			v.Problem("%s: with 95 %% confidence, an agent costs the API server and etcd at least %.3f ms per start, "+
+				"want at most %.1f", kind.name(), milliseconds(cost.atLeast()), milliseconds(kind.target()))
+		}
 	case cost.mean > kind.target():
 		v.Problem("%s: an agent costs the API server and etcd %.3f ms per start, want at most %.1f", kind.name(),
 			milliseconds(cost.mean), milliseconds(kind.target()))
@@ -318,7 +326,7 @@ func judgeFloor(v *Verdict, kind costKind, cost pairedDifferences[time.Duration]
 	if want := kind.selector != noEvent; (delivered > 0) != want {
 		v.Problem("%s: the watches received %d bytes, want Events: %t", kind.name(), delivered, want)
 	}
-	if atLeast := 2*cost.mean - cost.atMost(); atLeast <= 0 {
+	if cost.atLeast() <= 0 {
 		v.Problem("%s: a watch costs the API server and etcd %.3f ms per start, but the blocks vary too much to prove "+
 			"a cost above zero: run the scenario alone", kind.name(), milliseconds(cost.mean))
 	}

@@ -29,6 +29,9 @@ func (p pairedDifferences[T]) atMost() T {
 	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))
 }
 
+// atLeast returns a lower bound of the true mean difference, under the same conditions as atMost.
+func (p pairedDifferences[T]) atLeast() T { return 2*p.mean - p.atMost() }
+
 // student95 returns the one-sided 95 % quantile of Student's t-distribution with the given degrees of freedom. If the
 // table has no entry for them, student95 returns the last entry, which is slightly too large.
 func student95(freedom int) float64 {

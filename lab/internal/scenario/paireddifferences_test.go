@@ -56,18 +56,21 @@ func TestJudgeFloor(t *testing.T) {
 // A costKind without cold images has a target of 0.2 ms.
 func TestJudgeCost(t *testing.T) {
 	for name, test := range map[string]struct {
+		quick       bool
 		differences []time.Duration
 		problems    int
 	}{
-		"below the target":               {[]time.Duration{90, 100, 110}, 0},
-		"below the target, inconclusive": {[]time.Duration{-400, 100, 600}, 1},
-		"above the target":               {[]time.Duration{290, 300, 310}, 1},
+		"below the target":               {false, []time.Duration{90, 100, 110}, 0},
+		"below the target, inconclusive": {false, []time.Duration{-400, 100, 600}, 1},
+		"above the target":               {false, []time.Duration{290, 300, 310}, 1},
+		"quick, inconclusive":            {true, []time.Duration{-400, 300, 1000}, 0},
+		"quick, above the target":        {true, []time.Duration{290, 300, 310}, 1},
 	} {
 		var v Verdict
 		for i := range test.differences {
 			test.differences[i] *= time.Microsecond
 		}
-		judgeCost(&v, costKind{}, pair(test.differences))
+		judgeCost(&v, costKind{quick: test.quick}, pair(test.differences))
 		if len(v.Problems) != test.problems || v.Compared != 1 {
 			t.Errorf("%s: %+v", name, v)
 		}
