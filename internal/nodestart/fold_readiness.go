@@ -109,8 +109,8 @@ func (f *fold) isUnchangedSinceRegistration(s state) bool {
 	// If the Node object is older than the boot, f.registered is derived from the kubelet's timestamps. So a comparison
 	// of s.changedAt with f.registered proves nothing. If the condition changed at most firstStatus after the Event
 	// about the reboot, s is certainly the kubelet's first status. At f.absentFrom, the API server had no Node object
-	// of this boot yet. If a status arrived less than justBefore after f.absentFrom, the node had no time to become ready
-	// before this status.
+	// of this boot yet. If a status arrived less than justBefore after f.absentFrom, the node had no time to become
+	// ready before this status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore
