@@ -54,7 +54,6 @@ func (f *fold) mayPullBeforeRunning(attempt uint16) bool {
 // These lists hold phases that a step can contain in addition to its own phase.
 var (
 	alsoSandboxImage    = []Phase{PhaseSandboxImage}
-	alsoPull            = []Phase{PhasePull}
 	alsoUnpack          = []Phase{PhaseUnpack}
 	alsoWholePull       = []Phase{PhasePullQueue, PhasePull, PhaseUnpack}
 	alsoDevice          = []Phase{PhaseDevice}

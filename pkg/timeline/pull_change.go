@@ -252,7 +252,7 @@ func (f *fold) pullBeforeRestart(c *Container, index int16) []Phase {
 	case c.PullPolicy != PullAlways && !f.hasChanged(c):
 		return nil
 	case len(e.failures) > 0 || len(e.statusReasons) > 0:
-		return []Phase{PhasePull, PhasePullQueue, PhaseImageBackoff}
+		return uniquePhases(alsoWholePull, []Phase{PhaseImageBackoff})
 	}
-	return alsoPull
+	return alsoWholePull
 }
