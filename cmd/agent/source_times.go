@@ -15,7 +15,8 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	observed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podlapse_source_last_observation_timestamp_seconds",
 		Help: "Time of the latest observation from a source, in seconds since the Unix epoch on this node's clock. " +
-			"Absent before the source's first observation. The value stays the same while no pod changes.",
+			"Absent before the source's first observation. The value can stay the same while no pod changes, so " +
+			"an old value does not prove that the source failed.",
 	}, []string{"source"})
 	registerer.MustRegister(observed)
 	return sourceTimes{observed}

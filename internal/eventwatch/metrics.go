@@ -42,9 +42,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byReason := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_events_refused_total",
 		Help: "Events that the agent ignored because the kubelet cannot have created them, by reason. " +
-			"reason=\"oversized\": the name, the UID or the whole Event is too long. reason=\"pod\": the Event has " +
-			"the UID of a pod, but a different namespace, name or kind. reason=\"host\": the host name in the Event " +
-			"differs from the host name in the pod's earlier Events.",
+			"reason=\"oversized\": the name, the UID or another identifier is too long, or the whole Event is too " +
+			"large. reason=\"pod\": the Event has the UID of a pod, but a different namespace, name or kind. " +
+			"reason=\"host\": an earlier Event about the pod came from this node, but this Event names another host.",
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",

@@ -56,7 +56,7 @@ func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	// The response contains the token, so Whose returns only the user.
 	if err := c.authentication.Post().Resource("tokenreviews").Body(&review).Do(ctx).Into(&review); err != nil {
-		return user, false, fmt.Errorf("review token: %w", err)
+		return user, false, fmt.Errorf("check the client's token (TokenReview): %w", err)
 	}
 	return review.Status.User, review.Status.Authenticated, nil
 }
@@ -93,7 +93,7 @@ func (c *Client) MayI(ctx context.Context, verb, group, resource string) (bool, 
 	}}
 	err := c.authorization.Post().Resource("selfsubjectaccessreviews").Body(&review).Do(ctx).Into(&review)
 	if err != nil {
-		return false, fmt.Errorf("review the agent's access: %w", err)
+		return false, fmt.Errorf("check the agent's own permissions (SelfSubjectAccessReview): %w", err)
 	}
 	return review.Status.Allowed, nil
 }

@@ -26,7 +26,7 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				"requested, not only the kubelet's pulls."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that the kubelet has requested and that have not received content yet. These pulls wait in "+
+			"Image pulls that the kubelet has decided on and that have not received content yet. These pulls wait in "+
 				"the node's pull queue, or for the registry's first response. If the runtime does not report "+
 				"progress, this metric counts all pulls in progress."+registrylabel.Help, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",

@@ -19,7 +19,8 @@ func (s *StartUp) Metrics() prometheus.Collector {
 	return startUpMetrics{
 		settled: s.finalRecord,
 		total: prometheus.NewDesc("podlapse_node_startup_seconds", "Time from the last boot of the machine until the "+
-			"first workload pod was ready. Absent until a workload pod is ready.", nil, nil),
+			"first workload pod was ready. Absent until the record of the start-up is final, and always absent if no "+
+			"workload pod became ready in time.", nil, nil),
 		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Duration of each phase of the node's "+
 			"start-up. The durations of all phases add up to podlapse_node_startup_seconds.", []string{"phase"}, nil),
 		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "Whether the node's start-up is "+

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/internal/nodestart"
 )
 
-// ProcDir is the directory of the proc file system.
+// ProcDir is the mount point of the proc file system.
 const ProcDir = "/proc"
 
 // eventsKept is the maximum time since the boot at which the agent still requests Events. By default, the API server

@@ -115,8 +115,8 @@ func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key strin
 	return spans
 }
 
-// nodeSpanOf returns the span of a phase or of a step. The caller sets the key and the parent of the span. The span has
-// the name of the phase. For a step, this is the phase of the pod's start-up.
+// nodeSpanOf returns the span of a phase or of a step. The caller sets the key and the parent of the span. The span of
+// a phase has the name of the node's phase. The span of a step has the name of a phase of the pod's start-up.
 func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) span {
 	taintOwner := p.Owner
 	if p.Taint == "" { // p.Owner then lists DaemonSets that install the network

@@ -118,7 +118,7 @@ func isInteger(value string) error {
 
 func isRatio(value string) error {
 	if ratio, err := strconv.ParseFloat(value, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
-		return fmt.Errorf("invalid ratio %q: must be 0 to 1", value)
+		return fmt.Errorf("invalid ratio %q: must be a number from 0 to 1, for example 0.25", value)
 	}
 	return nil
 }

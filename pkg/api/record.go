@@ -69,7 +69,7 @@ type Record struct {
 }
 
 // HasDuration reports whether the duration of the start-up is known. A duration counts as known if its error bound is
-// smaller than the duration, and if nobody set the node's clock during the start-up.
+// smaller than the duration, and if the node's clock was not set during the start-up.
 func (r *Record) HasDuration() bool {
 	return r.Total > 0 && r.TotalError >= 0 && r.TotalError < r.Total && !r.ClockWasSet()
 }

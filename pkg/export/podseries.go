@@ -30,8 +30,8 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
 			"Time since a starting pod entered its current start-up phase, for example image_backoff. The label "+
-				"\"cause\" contains the cause of this phase. Only pods in podlapse_pod_startup_seconds have this "+
-				"series.",
+				"\"cause\" contains the cause of this phase. Covers only starting pods that "+
+				"have a series in podlapse_pod_startup_seconds.",
 			[]string{"namespace", "pod", "phase", "cause"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",

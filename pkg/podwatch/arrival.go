@@ -38,7 +38,7 @@ type arrival struct {
 	containers  int
 }
 
-// arrive converts an object to an arrival. The arrival does not refer to the object, so the object does not stay in
+// arrive converts a pod object to an arrival. The arrival does not refer to the object, so the object does not stay in
 // memory.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slimCopy(pod), containers: countContainers(pod)}

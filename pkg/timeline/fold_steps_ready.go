@@ -1,6 +1,6 @@
 package timeline
 
-// readySteps returns the last steps until the pod is ready. The first step begins with the start of the container that
+// readySteps returns the last steps before the pod is ready. The first step begins with the start of the container that
 // became ready last. readySteps returns no steps if no container was ready. If another container had lost its readiness
 // before, a second chain contains the steps after the readiness of the last container.
 func (f *fold) readySteps() []chain {

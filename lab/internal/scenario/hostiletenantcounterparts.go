@@ -124,7 +124,9 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 // less than both counterparts, the result is negative. Otherwise, the result is 0. If the cause is neither
 // blame.PullQueue nor blame.Config, the result is always 0.
 //
-// A wait in the pull queue ends when the blocking pull ends. A wait for a missing object ends when the kubelet retries.
+// The durations of these two waits vary, because their ends do not depend on the pod alone. A wait in the pull queue
+// ends when the blocking pull ends. A wait for a missing object ends at the kubelet's first retry after the object was
+// created.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0

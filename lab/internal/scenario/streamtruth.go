@@ -38,7 +38,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// The proxy must outlive the agent, because the agent sends its requests to the proxy.
+	// The agent uses the proxy until the scenario ends.
 	defer proxy.Close()
 	kubeconfig, err := b.Node.ProxyKubeconfig("scenario-proxy", proxy.URL())
 	if err != nil {
