@@ -20,7 +20,7 @@ func TestUnpackingPullIsNotQueued(t *testing.T) {
 		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big",
 			StartedAt: after(2 * time.Second)},
 			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
-	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet has requested and that have not ` +
+	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet has decided on and that have not ` +
 		`received content yet. These pulls wait in the node's pull queue, or for the registry's first response. If ` +
 		`the runtime does not report progress, this metric counts all pulls in progress. The label "registry" ` +
 		`contains the host in the image reference. The content can come from a mirror of this host.

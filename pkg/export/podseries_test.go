@@ -34,8 +34,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		t.Error(err)
 	}
 	const age = `# HELP podlapse_pod_phase_age_seconds Time since a starting pod entered its current start-up ` +
-		`phase, for example image_backoff. The label "cause" contains the cause of this phase. Only pods in ` +
-		`podlapse_pod_startup_seconds have this series.
+		`phase, for example image_backoff. The label "cause" contains the cause of this phase. Covers only ` +
+		`starting pods that have a series in podlapse_pod_startup_seconds.
 # TYPE podlapse_pod_phase_age_seconds gauge
 podlapse_pod_phase_age_seconds{cause="registry",namespace="shop",phase="pull",pod="batch"} 3
 `
