@@ -102,14 +102,36 @@ func (c *containerEvidence) backoffReportedAt(run uint16) instant {
 }
 
 // undatedBackoff returns how much of a back-off can have another cause. If the kubelet began the next run before the
-// usual back-off was over, the kubelet might have restarted at any time during the back-off.
+// usual back-off was over, the kubelet might have restarted at any time during the back-off. If the kubelet waited
+// longer than the longest back-off, it was probably stopped. Then it might have begun an attempt as soon as the
+// shortest back-off was over, and the Events about this attempt might be lost.
 func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 	if s.Phase == PhaseCrashBackoff && f.beganDuringBackoff(f.index(s.Container), clampAttempt(s.Attempt)) {
 		return s.Duration()
 	}
-	longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
+	longer := time.Duration(0)
+	if s.Duration() > maxBackoff(s.Phase, s.Attempt) {
+		longer = s.Duration() - f.leastBackoff(s)
+	}
 	if end.milestone == MilestoneContainerCreated {
 		longer = max(longer, runtimeSlack, f.slowest)
 	}
 	return longer
+}
+
+// leastBackoff returns the shortest possible back-off before an attempt.
+func (f *fold) leastBackoff(s Span) time.Duration {
+	if s.Phase == PhaseCrashBackoff {
+		return imagepull.Backoff(s.Attempt - 1) // the kubelet makes the first restart without delay
+	}
+	index := f.index(s.Container)
+	if index == podWide {
+		return 0
+	}
+	for _, failed := range f.pulls[index].failures {
+		if int(failed.attempt) == s.Attempt-1 {
+			return failed.backoff.least
+		}
+	}
+	return 0
 }
