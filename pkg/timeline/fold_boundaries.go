@@ -69,15 +69,19 @@ func (f *fold) shareUnordered(work []boundary) {
 		length := b.bound.latest - b.bound.earliest
 		return length > responseDelay && unordered(b) || length > eventSlack && f.isLaterPull(b)
 	}
-	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
+	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) || b.isTruncatedStart() }) {
 		return
 	}
 	own := slices.Clone(work) // a copy, because the loop adds phases to the boundaries
 	for i := range own {
-		if !vague(&own[i]) {
+		short := !vague(&own[i])
+		if short && !(own[i].isTruncatedStart() && unordered(&own[i])) {
 			continue
 		}
 		for j := range own {
+			if short && own[i].from >= own[j].bound.estimate() {
+				continue // the container's work began after the other milestone
+			}
 			if unordered(&own[j]) && own[j].bound.overlapsWith(own[i].bound) &&
 				own[j].container != own[i].container {
 				work[i].addCandidates(own[j].phases)
@@ -85,6 +89,13 @@ func (f *fold) shareUnordered(work []boundary) {
 			}
 		}
 	}
+}
+
+// isTruncatedStart reports whether only the kubelet's status shows when a container began to run. The timestamp is
+// truncated to seconds. The interval can still be short, because the status can arrive soon after the start.
+func (b *boundary) isTruncatedStart() bool {
+	return b.bound.key.milestone == MilestoneRunning && b.bound.earliest < b.bound.latest &&
+		b.bound.origins.has(originStatus) && !b.bound.origins.has(originRuntime)
 }
 
 // addCandidates adds further possible phases of the time before the boundary.
