@@ -193,6 +193,22 @@ func (f *fold) undatedSandboxWork(end milestoneKey) time.Duration {
 	return 0
 }
 
+// undatedRetry returns how much of the time after the last obstacle can have another cause if no timestamp shows when
+// the sandbox began. Then the phase ends with a later step of the runtime's work on the sandbox. The kubelet might have
+// been stopped, exactly as in a phase that ends when the sandbox begins.
+func (f *fold) undatedRetry(s Span, begin, end milestoneKey) time.Duration {
+	if s.Phase == PhaseUnattributed || len(f.obstacles) == 0 {
+		return 0
+	}
+	switch end.milestone {
+	case MilestoneNetworkReady, MilestoneSandboxImageResolved, MilestoneSandboxImagePulled, MilestoneSandboxRunning:
+		if last := f.obstacles[len(f.obstacles)-1]; last.key == begin {
+			return otherCauseAfterObstacle(last, f.bounds.find(end).latest) + f.maxKubeletAbsence(begin)
+		}
+	}
+	return 0
+}
+
 // missedObstacles returns the part of a phase before the sandbox that unknown obstacles might have caused. The agent
 // might have missed Events about obstacles if the Event watch began after the kubelet picked up the pod. The kubelet
 // doubles its wait after each failure. So each wait is at most as long as all earlier waits together, plus the first

@@ -144,7 +144,8 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		s.Attempt = int(w.attempt)
 	}
 	s.Error = max(s.Error,
-		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.slowest/2, pulling), s.Duration()))
+		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.undatedRetry(s, from.key, to.key),
+			f.slowest/2, pulling), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended. For example, the pod might have become unready again before the agent
 		// first saw the pod. The estimate of the phase's end is only the middle of a long interval. So the time can
