@@ -91,23 +91,38 @@ func (f *fold) phasesBetween(begun step, o obstacleOccurrence, until instant, ne
 	}
 	if next != nil {
 		add(next)
-		if next.row().sandboxFailed && o.from.row().sandboxFailed &&
-			next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			// Two attempts to create a sandbox failed, and the time between the failures is longer than the kubelet's
-			// wait before a retry. So the second attempt to create a sandbox took a long time. Some steps of this
-			// attempt might have succeeded before it failed.
-			for _, p := range f.phasesBefore(next) {
-				if p != PhaseVolumes && !slices.Contains(phases, p) {
-					phases = append(phases, p)
-				}
-			}
-		}
 	}
 	for i := range f.obstacleEvents {
 		h := &f.obstacleEvents[i]
 		if h.row().retry != nil && h.first.earliest < until && h.latestRetry() > o.latest && o.from.row().retry != nil {
 			add(h)
 		}
+	}
+	if next != nil && next.row().sandboxFailed {
+		return f.withHiddenSteps(phases, o, next)
+	}
+	return phases
+}
+
+// withHiddenSteps adds phases to the possible phases of the time from an obstacle to a failed sandbox. Some steps of
+// the failed attempt might have succeeded before it failed. There are two cases:
+//   - The obstacle is also a failed sandbox, and the time is longer than the kubelet's wait before a retry. So the
+//     second attempt took a long time.
+//   - The obstacle is another problem, for example a failed mount. No evidence shows when it was over and the attempt
+//     began. The kubelet might have restarted and begun the attempt without its usual wait. If both problems have the
+//     same phase, withHiddenSteps adds nothing, because the error bound of this phase covers the whole time.
+func (f *fold) withHiddenSteps(phases []Phase, o obstacleOccurrence, next *obstacleEvent) []Phase {
+	retried := o.from.row().sandboxFailed
+	if retried && next.first.earliest-o.latest <= instant(podRetry+retrySlack) || !retried && len(phases) == 1 {
+		return phases
+	}
+	for _, p := range f.phasesBefore(next) {
+		if p != PhaseVolumes && !slices.Contains(phases, p) {
+			phases = append(phases, p)
+		}
+	}
+	if name, _ := phaseOrGroup(phases); name == PhaseUnattributed && !retried {
+		return uniquePhases(phases, alsoKubeletSync)
 	}
 	return phases
 }
