@@ -2,6 +2,7 @@ package eventwatch
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -140,7 +141,11 @@ func (s *Source) checkCost(ctx context.Context, namespace string) (pause bool) {
 	}
 	at, number, err := s.listOneEvent(ctx, namespace)
 	s.releaseSizing()
-	if err != nil {
+	switch {
+	case errors.Is(err, errSlowList):
+		s.endSlowPeriod(namespace, latest)
+		return true
+	case err != nil:
 		s.postponeCheck(namespace, err)
 		return true
 	}
@@ -232,6 +237,24 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 		}
 	}
 	c.due = s.config.Now().Add(c.period)
+}
+
+// endSlowPeriod ends a period after which the API server did not list one Event in time, although many objects of the
+// cluster changed. Either the namespace contains so many Events that even their number takes seconds, or the API server
+// is overloaded. So the namespace seemed costly, unless it had few Events before. endSlowPeriod takes the lock.
+func (s *Source) endSlowPeriod(namespace string, ended position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.costs[namespace]
+	if c.number < 0 || c.number > maxHistory {
+		*c = namespaceCost{began: ended, number: -1, period: costPeriod, costly: c.costly + 1,
+			open: s.hasOpenWatch(namespace)}
+		if c.costly >= costlyPeriods {
+			s.markCostly(namespace)
+			return
+		}
+	}
+	c.due = s.config.Now().Add(costPeriod)
 }
 
 // changedEvents estimates how many Events of a namespace were created or deleted in a period. The parameters are the

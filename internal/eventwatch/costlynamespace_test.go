@@ -218,6 +218,44 @@ func TestFailingCostChecks(t *testing.T) {
 	})
 }
 
+// TestSlowCostChecks uses an API server that needs more than sampleInterval for each list of one namespace.
+func TestSlowCostChecks(t *testing.T) {
+	for name, c := range map[string]struct {
+		events   int  // number of Events in the namespace before the lists become slow
+		rate     int  // new Events per second
+		counted  bool // the agent knows the number of Events before the lists become slow
+		costly   float64
+		received int // the last Event arrives
+	}{
+		"many changes":              {rate: 200, costly: 1},
+		"few changes":               {rate: 10, received: 1},
+		"many changes, few Events":  {rate: 200, counted: true, received: 1},
+		"many changes, many Events": {rate: 200, counted: true, events: 2 * maxHistory, costly: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Config{}, func(b *bubble) {
+				b.events.crowdedSample = math.MaxInt // the watch must not be replaced
+				b.fill("ns", c.events)
+				b.arrive("ns", "a")()
+				if c.counted {
+					b.fillFor(12*time.Second, "other", c.rate, 0)
+				}
+				b.server.HangLists("ns")
+				busy := "ns"
+				if c.counted && c.events == 0 { // the other namespace changes
+					busy = "other"
+				}
+				b.fillFor(time.Minute, busy, c.rate, 0)
+				b.put("ns", "a", "Last")
+				if got := b.counts("a"); b.costly() != c.costly || got["Last"] != c.received {
+					t.Errorf("costly %v times, observed %v; want costly %v times and the last Event: %d", b.costly(), got,
+						c.costly, c.received)
+				}
+			})
+		})
+	}
+}
+
 // TestCostChecksDelayNoSample checks many namespaces at the same time. The client limits the rate of its lists, but the
 // sample for a new pod must not wait. In a large namespace, the agent would miss the first Events of the pod if the
 // sample were late.
