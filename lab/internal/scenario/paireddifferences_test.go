@@ -26,8 +26,10 @@ func TestCostKinds(t *testing.T) {
 			t.Errorf("%q: %d loads, %v; want %d", form, len(kinds), err, want)
 		}
 	}
-	if _, err := costKinds("long"); err == nil || !strings.Contains(err.Error(), costVariable) {
-		t.Errorf("error %v", err)
+	for _, invalid := range []string{"long", "3,3"} {
+		if _, err := costKinds(invalid); err == nil || !strings.Contains(err.Error(), costVariable) {
+			t.Errorf("%q: error %v", invalid, err)
+		}
 	}
 }
 
