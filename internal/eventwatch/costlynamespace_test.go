@@ -248,8 +248,8 @@ func TestSlowCostChecks(t *testing.T) {
 				b.fillFor(time.Minute, busy, c.rate, 0)
 				b.put("ns", "a", "Last")
 				if got := b.counts("a"); b.costly() != c.costly || got["Last"] != c.received {
-					t.Errorf("costly %v times, observed %v; want costly %v times and the last Event: %d", b.costly(), got,
-						c.costly, c.received)
+					t.Errorf("costly %v times, observed %v; want costly %v times and the last Event: %d", b.costly(),
+						got, c.costly, c.received)
 				}
 			})
 		})
