@@ -112,8 +112,8 @@ const pageWithoutEvents = `
 This table shows what timelines lose without Events. The scenario replays the agent's recording without the observations
 of Event watches, as if the agent had run with ` + "`--events=off`" + `. The result is similar if the agent [does not
 watch a namespace](scale.md#many-nodes-that-pull-in-one-namespace).
-A mean error bound covers only the phases that the replay still shows. For example, a phase with a large error bound can be
-` + "`unattributed`" + ` in the replay.
+A mean error bound covers only the phases that the replay still shows. For example, a phase with a large error bound can
+be ` + "`unattributed`" + ` in the replay.
 
 `
 
