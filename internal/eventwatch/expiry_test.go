@@ -73,6 +73,32 @@ func TestLateExpiryLosesThePosition(t *testing.T) {
 	})
 }
 
+// TestManyExpiredPositions has ten pods with different positions. All positions have expired when the pods need Events
+// again. The pods share a watch, which must not try each position.
+func TestManyExpiredPositions(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		const pods = "abcdefghij"
+		b.fill("ns", maxHistory+10)
+		for _, pod := range pods {
+			b.arrive("ns", string(pod))()
+			b.put("ns", string(pod), "First")
+			b.sleep(2 * kubeclient.ProvenAfter)
+			b.unwatch(string(pod))
+		}
+		b.sleep(time.Minute)
+		b.take()
+		b.fill("ns", 1)
+		b.server.Forget()
+		b.watch("ns", pods)
+		b.sleep(15 * time.Second)
+		b.put("ns", pods, "Second")
+		if got := b.counts(pods); got["Second"] != len(pods) || statsOf(b.events).Expired > 3 {
+			t.Errorf("observed %v after %d expired revisions, want the second Event of each pod after at most 3", got,
+				statsOf(b.events).Expired)
+		}
+	})
+}
+
 // TestExpiryAfterNewerEventKeepsThePosition sends an Event before the error 410. The watch has delivered all Events up
 // to this Event, so the next watch continues there.
 func TestExpiryAfterNewerEventKeepsThePosition(t *testing.T) {
