@@ -47,6 +47,7 @@ type namespaceCost struct {
 	period time.Duration // time from the previous check to the next check
 	began  position      // the period begins here; revision 0 if no revision is known
 	number int64         // Events in the namespace at the position "began"; -1 if not known
+	known  int64         // latest known number of Events in the namespace; -1 if none is known
 	used   int           // Events about requested pods that watches delivered in the period
 	costly int           // consecutive periods in which the namespace seemed costly
 	open   bool          // a watch on the namespace was open in the period
@@ -64,7 +65,7 @@ func (s *Source) followCost(namespace string) {
 	now := s.config.Now()
 	began, _ := s.revisions.latest(now, maxBefore)
 	s.costs[namespace] = &namespaceCost{
-		due: now.Add(costPeriod), period: costPeriod, began: began, number: -1, open: true,
+		due: now.Add(costPeriod), period: costPeriod, began: began, number: -1, known: -1, open: true,
 	}
 	select {
 	case s.costsChanged <- struct{}{}:
@@ -222,7 +223,11 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 	defer s.mu.Unlock()
 	c := s.costs[namespace]
 	last := *c
-	*c = namespaceCost{began: ended, number: number, period: costPeriod, open: s.hasOpenWatch(namespace)}
+	*c = namespaceCost{began: ended, number: number, known: number, period: costPeriod,
+		open: s.hasOpenWatch(namespace)}
+	if number < 0 {
+		c.known = last.known
+	}
 	length := ended.since.Sub(last.began.since).Seconds()
 	changed := changedEvents(last.number, number, length)
 	switch {
@@ -241,15 +246,19 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 
 // endSlowPeriod ends a period after which the API server did not list one Event in time, although many objects of the
 // cluster changed. Either the namespace contains so many Events that even their number takes seconds, or the API server
-// is overloaded. So the namespace seemed costly, unless it had few Events before. endSlowPeriod takes the lock.
+// is overloaded. So the namespace seemed costly, unless it had few Events before. If the number of Events was never
+// known, the namespace is costly only after twice as many such periods. endSlowPeriod takes the lock.
 func (s *Source) endSlowPeriod(namespace string, ended position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.costs[namespace]
-	if c.number < 0 || c.number > maxHistory {
-		*c = namespaceCost{began: ended, number: -1, period: costPeriod, costly: c.costly + 1,
+	c, needed := s.costs[namespace], costlyPeriods
+	if c.known < 0 {
+		needed = 2 * costlyPeriods
+	}
+	if c.known < 0 || c.known > maxHistory {
+		*c = namespaceCost{began: ended, number: -1, known: c.known, period: costPeriod, costly: c.costly + 1,
 			open: s.hasOpenWatch(namespace)}
-		if c.costly >= costlyPeriods {
+		if c.costly >= needed {
 			s.markCostly(namespace)
 			return
 		}

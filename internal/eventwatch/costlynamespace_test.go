@@ -245,7 +245,7 @@ func TestSlowCostChecks(t *testing.T) {
 				if c.counted && c.events == 0 { // the other namespace changes
 					busy = "other"
 				}
-				b.fillFor(time.Minute, busy, c.rate, 0)
+				b.fillFor(90*time.Second, busy, c.rate, 0)
 				b.put("ns", "a", "Last")
 				if got := b.counts("a"); b.costly() != c.costly || got["Last"] != c.received {
 					t.Errorf("costly %v times, observed %v; want costly %v times and the last Event: %d", b.costly(),

@@ -278,8 +278,9 @@ func (s *Source) markLarge(namespace string) {
 
 // dropExpired handles the error that the API server no longer holds the revision at which a watch begins. If a pod of
 // the watch has a position at or before this revision, dropExpired deletes the pod's position. So the next watch does
-// not begin at this revision again. At the second expired revision in a row, dropExpired deletes all positions.
-// dropExpired returns false for every other error, and for a watch that began with all existing Events.
+// not begin at this revision again. At the second expired revision in a row, dropExpired deletes all positions that are
+// older than maxBefore. dropExpired returns false for every other error, and for a watch that began with all existing
+// Events.
 func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -289,8 +290,12 @@ func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range w.requests() {
-		// After two failures in a row, the other positions have probably expired too.
-		if p.position != nil && (w.expiries > 1 || p.position.revision <= from.revision) {
+		if p.position == nil {
+			continue
+		}
+		// After two failures in a row, other old positions have probably expired too.
+		old := s.config.Now().Sub(p.position.since) > maxBefore
+		if p.position.revision <= from.revision || w.expiries > 1 && old {
 			p.forgetPosition()
 		}
 	}

@@ -122,7 +122,10 @@ func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 // leastBackoff returns the shortest possible back-off before an attempt.
 func (f *fold) leastBackoff(s Span) time.Duration {
 	if s.Phase == PhaseCrashBackoff {
-		return imagepull.Backoff(s.Attempt - 1) // the kubelet makes the first restart without delay
+		if s.Attempt < 2 { // the kubelet makes the first restart without delay
+			return 0
+		}
+		return imagepull.Backoff(1) // the kubelet might have forgotten earlier failures
 	}
 	index := f.index(s.Container)
 	if index == podWide {
