@@ -19,6 +19,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		e.changed = true
 	}
 	e.keepRuns(evidence, &c, o.ArrivedAt)
+	if evidence.statusGaps.add(&c, o.ArrivedAt, o.Live) {
+		e.changed = true
+	}
 	addRun := func(m Milestone, attempt int, stamp time.Time) {
 		if !stamp.IsZero() {
 			k := milestoneKey{container: index, milestone: m, attempt: clampAttempt(attempt)}
