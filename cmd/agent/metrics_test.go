@@ -84,7 +84,7 @@ func TestMetricsDocument(t *testing.T) {
 			"Each label has a limited set of values. If the agent knows the label values when it starts, the " +
 			"agent creates the series with the value zero. The values of the label `registry` are the names of up to " +
 			"[six registries](pulls.md#which-registries-have-a-label), `other` for all other registries, and " +
-			"`unknown`. When the agent stops using a registry's name as a label value, the agent removes the " +
+			"`unknown`. The agent can stop using a registry's name as a label value. The agent then removes the " +
 			"counters and histograms of this registry, and counts further pulls from this registry under " +
 			"`other`.\n\n" +
 			"| setting | series |\n|---|---|\n" +
