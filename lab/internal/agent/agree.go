@@ -78,8 +78,8 @@ func (c *comparison) comparePod() {
 }
 
 // compareLength checks a duration in a record. If the start or the end is unknown, or if the end is before the start,
-// the record must omit the duration. Otherwise, the record must contain the duration. The duration must equal the time
-// between the start and the end.
+// the record must omit the duration. In all other cases, the record must contain the duration, and the duration must
+// equal the time between the start and the end.
 func (c *comparison) compareLength(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -109,7 +109,7 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 // the following cases, comparePhase checks nothing:
 //
 //   - The record omits the duration.
-//   - The timeline contains no such phase, or contains several.
+//   - The timeline contains no phase with this name, or contains several phases with this name.
 //   - The phase is open or merged with other phases.
 //   - The timeline contains conflicts.
 func (c *comparison) comparePhase(phase, container string, length json.Number) {

@@ -92,9 +92,9 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the interval in which the successful run of an init container ended. The timeline contains such an
-// interval for each run, but does not show which run was successful. So succeeded returns the first interval that
-// contains the reported time. If no interval contains the reported time, succeeded returns the interval of the last
-// run. If no later container has started and the pod is not ready, this last run might have failed. In this case, the
+// interval for each run, but does not show which run was successful. Therefore, the function returns the first interval
+// that contains the reported time. If no interval contains the reported time, the result is the interval of the last
+// run. If no later container has started and the pod is not ready, the last run might have failed. In this case, the
 // result is doubtful.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span

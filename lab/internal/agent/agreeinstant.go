@@ -47,8 +47,8 @@ func (c *comparison) compareInstant(what string, at time.Time, allowed span) {
 	}
 }
 
-// marked returns the interval of the named milestone. If several attempts have this milestone, marked uses the first
-// attempt.
+// marked returns the interval of the named milestone. If several attempts have this milestone, the result is the
+// interval of the first attempt.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {
@@ -76,11 +76,12 @@ func (c *comparison) firstRunStart(container string) span {
 
 // startInterval returns the interval in which a main container or a sidecar started. A container with a startup probe
 // counts as started when the probe passes. A container with a postStart hook, but without a startup probe, counts as
-// started when the hook returns. A container with neither counts as started when it is running.
+// started when the hook returns. A container without a startup probe and without a postStart hook counts as started
+// when it is running.
 //
-// The timeline does not show whether a container has a probe or a hook. So startInterval searches the timeline for the
-// milestones "started" (of the probe) and "post_started" (of the hook). If the timeline lists such a milestone in
-// Missing, the milestone has no evidence, and the interval is unknown.
+// The timeline does not show whether a container has a probe or a hook. Therefore, startInterval searches the timeline
+// for two milestones: "started" of a startup probe, and "post_started" of a postStart hook. If the timeline lists one
+// of these milestones in Missing, the milestone has no evidence, and the interval is unknown.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -119,9 +120,9 @@ func (c *comparison) initialized() span {
 	return initialized
 }
 
-// passed returns the interval in which a sidecar started or an init container succeeded. After that, the kubelet can
-// start the next container. For an init container, the interval starts and ends at the time ReadyAt in the container's
-// record.
+// passed returns the interval in which a sidecar started or an init container succeeded. After the container has
+// started or succeeded, the kubelet can start the next container. For an init container, the interval starts and ends
+// at the time ReadyAt in the container's record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {
 		return c.startInterval(known.Name)

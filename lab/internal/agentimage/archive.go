@@ -14,7 +14,7 @@ import (
 
 // Open unpacks an OCI archive into an empty directory. The archive must contain exactly one image, which can support
 // several platforms. The returned index lists the variants of the image, one for each platform. The index reads files
-// from the directory later. So the caller must not remove the directory while the caller uses the index.
+// from the directory later, so the caller must not remove the directory while the index is in use.
 func Open(archive, dir string) (v1.ImageIndex, error) {
 	if err := unpack(archive, dir); err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", archive, err)

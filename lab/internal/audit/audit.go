@@ -33,14 +33,14 @@ type event struct {
 	ResponseStatus         *metav1.Status
 }
 
-// Use contains the permissions that the successful requests of one pod needed, and the refused requests of this pod.
+// Use contains the permissions that one pod's successful requests needed. Use also contains the pod's refused requests.
 type Use struct {
 	Rights  []string // in the form "VERB RESOURCE" or "VERB RESOURCE GROUP", sorted, without duplicates
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used, according to the audit log in the given file. Every account is
-// allowed to read paths that are not resources, such as /version. So the result omits requests for these paths.
+// Of returns the permissions that a pod used, according to the audit log in the given file. Every account is allowed to
+// read paths that are not resources, such as /version, so the result omits requests for these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := forEach(path, func(e event) {

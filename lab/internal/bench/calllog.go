@@ -145,7 +145,7 @@ func (l *CallLog) endAll() {
 
 // recordLine processes one line of the log. If the line reports the start of a call, recordLine adds the call. If the
 // line reports the end of a call, recordLine finds the call by its kind, container and attempt, and sets the call's
-// end. If several such calls are in progress, recordLine selects the call that started last.
+// end. If several matching calls are in progress, recordLine selects the call that started last.
 func (l *CallLog) recordLine(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)

@@ -20,16 +20,16 @@ func Sidecar(name, image string) corev1.Container {
 	return corev1.Container{Name: name, Image: image, RestartPolicy: &always}
 }
 
-// MainContainer returns a container that becomes ready a given time after the start of its process. The readiness probe
-// runs until the given time has passed. Therefore, the pod becomes ready at this time, without a wait for the kubelet's
-// next probe. The given time must be longer than the probe's period.
+// MainContainer returns a container that becomes ready when its process has run for the given time. The first readiness
+// probe runs until this time has passed. Therefore, the pod becomes ready right after this time, and does not wait for
+// the kubelet's next probe. The given time must be longer than the probe's period.
 func MainContainer(name, image string, readyAfter time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.ReadyAfter, readyAfter),
 		ReadinessProbe: probe(workload.Probe, readyAfter)}
 }
 
 // WithStartupProbe adds a startup probe that succeeds when the process has run for the given time. The duration
-// "readyAfter" of MainContainer still begins at the start of the process, not at the success of the startup probe.
+// "readyAfter" of MainContainer begins at the start of the process, not at the success of the startup probe.
 func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
 	c.StartupProbe = probe(workload.StartupProbe, startedAfter)
@@ -43,7 +43,8 @@ func WithHook(c corev1.Container, hookFor time.Duration) corev1.Container {
 	return c
 }
 
-// WithStop sets how long a container takes to exit after the stop signal, and the container's exit status.
+// WithStop sets the time from the stop signal until the container exits. WithStop also sets the container's exit
+// status.
 func WithStop(c corev1.Container, takes time.Duration, status int) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StopFor, takes)...)
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.StopCode, Value: strconv.Itoa(status)})

@@ -67,7 +67,7 @@ func (s *ProcessStarts) recordAll(ctx context.Context, client eventservice.Event
 }
 
 // record records starts until the subscription ends, and returns the error that ended the subscription. If containerd
-// is not reachable, record first waits until containerd is reachable.
+// is not reachable, the function first waits until containerd is reachable.
 func (s *ProcessStarts) record(ctx context.Context, client eventservice.EventsClient) error {
 	request := &eventservice.SubscribeRequest{Filters: []string{`topic=="` + startTopic + `"`}}
 	stream, err := client.Subscribe(ctx, request, grpc.WaitForReady(true))

@@ -13,8 +13,8 @@ import (
 )
 
 // RuntimeLog contains the times of one pod from containerd's log. The agent does not read this log. The times include
-// the injected delays and containerd's own work. Its work is to create a namespace, to start a plugin or a process,
-// and to unpack an image. The duration of containerd's work depends on the load of the machine.
+// the injected delays and containerd's own work. containerd creates a network namespace, starts plugins and processes,
+// and unpacks the image. The duration of this work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxRequestedAt time.Time            // time when the kubelet requested the first sandbox
 	SandboxReadyAt     time.Time            // time when a sandbox of the pod first ran

@@ -51,7 +51,7 @@ type Call struct {
 	Network       []Span // for a sandbox: periods in which the network plugin ran
 	NetworkFailed bool   // true if the network plugin returned an error
 	// Near the end of the network plugin's last run, the plugin or the runtime might wait for a CPU or a disk.
-	// Stretches assumes that they wait for at most NetworkWaited.
+	// Stretches assumes that this wait is at most NetworkWaited.
 	NetworkWaited time.Duration
 	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: time when the registry sent its last byte; zero if it received no request
@@ -64,8 +64,8 @@ type Request struct {
 }
 
 // Fault is a fault that the scenario injected. The fault starts at From and ends at FixedAt. The field Causes contains
-// the true causes of this period. At FixedAt, a Stretch is in progress. The field Then contains the true causes of the
-// rest of this Stretch.
+// the true causes of this period. The field Then contains the true causes of the rest of the Stretch that is in
+// progress at FixedAt.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts at the start of the Stretch that contains FixedAt
@@ -86,8 +86,8 @@ const pluginEnds = 200 * time.Millisecond
 const maxArrivalDelay = 200 * time.Millisecond
 
 // Stretches returns all parts of the start-up for which the account shows the cause. Between two calls to the runtime,
-// the kubelet can wait for a container, the pull queue or a back-off. If the kubelet waits for none of them, the
-// kubelet is the cause.
+// the kubelet can wait for a container, the pull queue or a back-off. If the kubelet does not wait for any of these,
+// the cause is the kubelet itself.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -246,7 +246,8 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	}
 }
 
-// afterStart adds the stretches after a call that started a container. They end at the time "to" at the latest.
+// afterStart adds the stretches after a call that started a container. These stretches end at the time "to" at the
+// latest.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -282,11 +283,11 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// requestOf returns the time when the kubelet requested a pull. This is the time of the latest Pulling Event between
-// the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time.
+// requestOf returns the time when the kubelet requested a pull. The result is the time of the latest Pulling Event
+// between the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time.
 //
 // A separate goroutine of the kubelet logs the Events. On a busy machine, the kubelet can log an Event after the pull
-// has ended, but the order of the Events is still right. So if a container has the same number of Pulling Events and
+// has ended, but the order of the Events is always correct. If a container has the same number of Pulling Events and
 // pulls, requestOf considers only the n-th Event for the n-th pull.
 func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
 	var requests []time.Time

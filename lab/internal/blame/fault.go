@@ -3,8 +3,8 @@ package blame
 import "slices"
 
 // blameRuntime corrects the true causes of the periods in which containerd was stopped. If the first cause is the
-// registry or the back-off, the runtime becomes an additional cause. If the start-up needed containerd in the period,
-// the runtime becomes the cause.
+// registry or the back-off, the runtime becomes an additional cause. For any other first cause, the runtime becomes the
+// cause if the start-up needed containerd.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -29,9 +29,9 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	return Lay(all...)
 }
 
-// While containerd is stopped, the process of a container can already run. ranMeanwhile returns the parts of "over" in
-// which such a process ran. A running process does not need containerd, so the true causes of these parts are the
-// runtime and the application.
+// While containerd is stopped, a container's process can be running. ranMeanwhile returns the parts of "over" in which
+// such a process ran. A running process does not need containerd, so the true causes of these parts are the runtime and
+// the application.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)

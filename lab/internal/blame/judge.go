@@ -24,7 +24,7 @@ type Finding struct {
 	Length   time.Duration
 }
 
-// isSame reports whether the finding has the same phase period and the same true causes.
+// isSame reports whether the finding has the same period as the phase t, and the same true causes as the stretch.
 func (f Finding) isSame(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
@@ -52,8 +52,8 @@ func (s *Score) Add(other Score) {
 //   - The time of a phase counts as wrong if the reported cause is wrong. The time of a group phase counts as wrong if
 //     the list of candidate causes is not empty and all of them are wrong.
 //   - The start and the end of a phase have an error bound. Within this bound, time with a wrong cause counts as
-//     unattributed, not as wrong. So a larger error bound can reduce the wrong time, but cannot increase the right
-//     time.
+//     unattributed, not as wrong. A larger error bound can therefore reduce the wrong time, but cannot increase the
+//     right time.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {

@@ -18,8 +18,8 @@ type Reported struct {
 }
 
 // newsDelay is the longest time from the exit of a container until the kubelet detects the exit. The kubelet lists the
-// containers once per second. If a phase is in progress, a container might have exited in its last second, and the
-// agent cannot know this yet.
+// containers once per second. In the last second of a phase in progress, a container might have exited, and the agent
+// cannot know about the exit yet.
 const newsDelay = time.Second
 
 // Read converts the phases of a timeline to the type Reported.

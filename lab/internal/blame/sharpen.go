@@ -7,9 +7,9 @@ import (
 
 // sharpen converts stretches with uncertain starts and ends to stretches with exact starts and ends. The slack of a
 // stretch is the largest possible error of its start and of its end. Two stretches are neighbors if the gap between
-// them is not longer than the sum of their slacks. If a period can belong to either of two neighbors, it gets the
-// causes of both. If a stretch has no neighbor on one side, the result omits the time on this side that might not
-// belong to the stretch.
+// them is not longer than the sum of their slacks. If a period can belong to either of two neighbors, the period gets
+// the causes of both neighbors. On a side without a neighbor, the result omits the time that might not belong to the
+// stretch.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -31,8 +31,8 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps adds stretches without a cause. It adds one before the first stretch and one after the last stretch. If the
-// gap between two stretches is longer than the sum of their slacks, withGaps also fills this gap.
+// withGaps adds stretches without a cause: one before all given stretches, and one after all given stretches. If the
+// gap between two stretches is longer than the sum of their slacks, withGaps also fills this gap with a stretch.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -60,9 +60,9 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// possibleWithin returns a stretch with all possible causes of the period "piece". If a stretch contains the period,
-// its causes come first. If a stretch contains the period only because of its slack, its causes come later. If the
-// period can belong to a stretch without a cause, the result "known" is false.
+// possibleWithin returns a stretch with all possible causes of the period "piece". The causes of stretches that contain
+// the period come first. The causes of stretches that reach the period only with their slack come later. If the period
+// can belong to a stretch without a cause, the result "known" is false.
 func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// collectProblems collects the errors and warnings of the page. It must not block.
+// collectProblems collects the errors and warnings of the page. collectProblems must not block.
 func (t *Tab) collectProblems(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:

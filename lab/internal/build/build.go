@@ -67,7 +67,7 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 }
 
 // Build builds the missing programs of a plan. Build fills each directory under a temporary name and then renames the
-// directory. So a directory with its final name is always complete.
+// directory, so a directory with its final name is always complete.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Runtime) && exists(programs.Kubernetes) && exists(programs.Payload) {
 		return nil

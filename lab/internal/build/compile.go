@@ -75,8 +75,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher reads the output of go build. watcher counts the downloaded modules and the compiled packages. It keeps only
-// the last lines of the other output.
+// watcher reads the output of go build. watcher counts the downloaded modules and the compiled packages. Of all other
+// lines, watcher keeps only the last few.
 type watcher struct {
 	builder   Builder
 	group     group

@@ -63,7 +63,7 @@ func payloadKey(source, goVersion string) (string, error) {
 	return keyOf(source, files, compilerFlags, goVersion)
 }
 
-// sourcesOf returns the Go files in a directory below the lab's source directory. It omits test files.
+// sourcesOf returns the Go files in a directory below the lab's source directory. sourcesOf omits test files.
 func sourcesOf(source, dir string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(source, dir, "*.go"))
 	if err != nil {

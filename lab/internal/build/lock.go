@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock locks the cache. If another lab command is building into the same cache, lock first waits until this build ends.
-// The kernel releases the lock when the process ends for any reason.
+// lock locks the cache. If another lab command is building into the same cache, the function first waits until this
+// build ends. The kernel releases the lock when the process ends for any reason.
 func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(b.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

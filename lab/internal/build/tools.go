@@ -26,13 +26,13 @@ type program struct {
 }
 
 // runtimeGroups returns the programs of the container runtime. Programs without cgo are static and link faster. Only
-// runc requires cgo. It uses C for seccomp, and for code that enters namespaces before the Go runtime starts. runc's
+// runc requires cgo. runc uses C for seccomp, and for code that enters namespaces before the Go runtime starts. runc's
 // build tags exclude libc's resolver, because its compilation takes a long time. All stacks use the same runc.
 func runtimeGroups(c stack.Containerd) []group {
 	commands := c.Module() + "/cmd/"
 	containerd := commands + "containerd"
-	// This stack runs containerd with a built-in stargz snapshotter. The project stargz-snapshotter has no command for
-	// this, so the lab has its own.
+	// This stack runs containerd with a built-in stargz snapshotter. The project stargz-snapshotter provides no command
+	// for such a containerd, so the lab has its own command.
 	if c.Stargz {
 		containerd = modulePath + "/tools/" + c.Dir
 	}

@@ -22,8 +22,8 @@ type Entry struct {
 	Error       string    `json:"error,omitempty"`
 }
 
-// appendEntry appends one line to the log. It uses only one system call, so the lines of concurrent plugin processes do
-// not mix.
+// appendEntry appends one line to the log. appendEntry uses only one system call, so the lines of concurrent plugin
+// processes do not mix.
 func appendEntry(path string, entry Entry) error {
 	if path == "" {
 		return nil

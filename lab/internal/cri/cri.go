@@ -80,7 +80,8 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		// An image that was pulled by digest has no tag. Its only references are the repository digests.
+		// An image that was pulled by digest has no tag. The only references of such an image are its repository
+		// digests.
 		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue

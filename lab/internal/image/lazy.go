@@ -14,7 +14,7 @@ import (
 )
 
 // WithLazyLayer returns a copy of an image with a new layer of random bytes on top. The layer has the format eStargz.
-// The snapshotter stargz can mount such a layer without downloading it first.
+// The snapshotter stargz can mount an eStargz layer without downloading the layer first.
 func WithLazyLayer(base v1.Image, size int) (v1.Image, error) {
 	archive, err := archiveOf("/payload-"+fresh(), 0o644, randomBytes(size))
 	if err != nil {

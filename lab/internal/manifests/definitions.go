@@ -34,8 +34,8 @@ func definitions() []definition {
 	}
 }
 
-// Definitions returns the CustomResourceDefinitions that the manifests need. If a module with such a definition is
-// missing from Go's module cache, Definitions downloads the module.
+// Definitions returns the CustomResourceDefinitions that the manifests need. If a module that contains one of these
+// definitions is missing from Go's module cache, Definitions downloads the module.
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}

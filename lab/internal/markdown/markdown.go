@@ -28,8 +28,8 @@ var (
 )
 
 // Blocks returns the code blocks of a document, in the order of the document. Blocks returns an error if a block has no
-// closing fence, or if its language is unknown. A comment "<!-- not run: REASON -->" must have a reason, and a block
-// must follow directly below it. Otherwise, Blocks returns an error. Each error contains the line number.
+// closing fence, or if its language is unknown. Blocks also returns an error if a comment "<!-- not run: REASON -->"
+// has no reason, or if no block follows directly below the comment. Each error contains the line number.
 func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block

@@ -19,7 +19,8 @@ const (
 		"The variable \"lines per panel\" sets the number of lines."
 
 	// slowNodes selects the nodes with the highest node factors, and also the nodes with the slowest start-ups. The
-	// node factor is a node's time for the same work relative to the other nodes.
+	// node factor is the time of a node's start-up work, divided by the time that the other nodes would need for the
+	// same work.
 	slowNodes = `topk($top, node:podlapse_node_factor:ratio1h) or on (cluster, node) ` +
 		`topk($top, node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`
 	slowWorkloads = `topk($top, max by (cluster, namespace, workload_kind, workload) ` +

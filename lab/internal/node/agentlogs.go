@@ -81,8 +81,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the path of the newest agent's log. The path is the hard link of KeepAgentLogs whose log
-// changed last. If there is no hard link, latestKeptLog returns an empty string.
+// latestKeptLog returns the path of the log that changed most recently. The path is a hard link that KeepAgentLogs
+// created. If there is no hard link, latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid
 	var at time.Time

@@ -23,9 +23,9 @@ func (n Node) mountCgroups() error {
 	if !n.Stack.CgroupV2 {
 		return nil
 	}
-	// Mounts in the state directory and in the run directory are shared. They appear in the mount namespaces of the
-	// machine, containerd, the kubelet and the agent's process. Therefore, containerd sees the volumes that the kubelet
-	// mounts. A restarted containerd also sees the mounts of running containers.
+	// Mounts in the state directory and in the run directory are shared. These mounts appear in the mount namespaces of
+	// the machine, containerd, the kubelet and the agent's process. Therefore, containerd sees the volumes that the
+	// kubelet mounts. A restarted containerd also sees the mounts of running containers.
 	for _, dir := range []string{n.State, n.Run} {
 		if err := syscall.Mount(dir, dir, "", syscall.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount %s on itself: %w", dir, err)
@@ -68,7 +68,7 @@ func (n Node) mountNamespaceEntry() func() error {
 }
 
 // runcPath returns the path of the program that containerd runs as runc. On a stack with cgroup v2, this program is
-// runc-without-limits. If the machine also uses cgroup v1, the controllers for memory and CPU belong to cgroup v1. Then
+// runc-without-limits. If the machine also uses cgroup v1, the controllers for memory and CPU belong to cgroup v1, and
 // cgroup v2 lacks these controllers.
 func (n Node) runcPath() string {
 	if n.Stack.CgroupV2 {

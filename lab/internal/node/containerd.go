@@ -149,8 +149,8 @@ func (n Node) snapshotterName() string {
 	return "overlayfs"
 }
 
-// ContentStoredAt returns the time when containerd stored the content with the given digest. This is the time of the
-// last change of the content's file. The last change makes the file read-only, after containerd has verified the
+// ContentStoredAt returns the time when containerd stored the content with the given digest. The result is the time of
+// the last change of the content's file. The last change makes the file read-only, after containerd has verified the
 // content and has written it to disk. If containerd does not have the content, the result is the zero time.
 func (n Node) ContentStoredAt(digest string) (time.Time, error) {
 	algorithm, hash, _ := strings.Cut(digest, ":")

@@ -58,16 +58,16 @@ func (n Node) apiServer(flags ...string) component {
 			"--tls-private-key-file=" + n.certificate(serving+".key"), "--client-ca-file=" + ca,
 			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
 			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
-			// The API server must not publish its address as an endpoint. Its address is a loopback address, which is
-			// useless for other nodes.
+			// The API server must not publish its address as an endpoint, because other nodes cannot use a loopback
+			// address.
 			"--endpoint-reconciler-type=none",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + n.certificate(tokenKey+".pub"),
 			"--service-account-signing-key-file=" + n.certificate(tokenKey+".key"),
-			// The lab has no front proxy, but sets a client CA for it. Without this CA, the controller manager and the
-			// scheduler log an error every few seconds.
+			// The lab has no front proxy, but sets the client CA that a front proxy would need. Without this CA, the
+			// controller manager and the scheduler log an error every few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
 			// With more workers, the API server needs less time to delete namespaces with thousands of Events.

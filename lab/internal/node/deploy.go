@@ -55,8 +55,8 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage pushes the agent's image from an OCI archive to the lab's registry. It selects the image for the
-// platform of this machine. The script image.sh builds the archive.
+// pushAgentImage pushes the agent's image from an OCI archive to the lab's registry. pushAgentImage selects the image
+// for the platform of this machine. The script image.sh builds the archive.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -119,7 +119,7 @@ spec:
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
 `
 
-// socketPatch tells the path of the runtime's socket to the runtime proxy or, without a proxy, to the agent.
+// socketPatch sets the path of the runtime's socket for the runtime proxy, or for the agent if there is no proxy.
 const socketPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}

@@ -66,7 +66,8 @@ func (n Node) stopAndRemove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// RestoreCgroups must run before Unmount. Unmount removes the lab's mount of cgroup v2, which can be the only one.
+	// RestoreCgroups must run before Unmount. Unmount removes the lab's mount of cgroup v2, which can be the only mount
+	// of cgroup v2 on the machine.
 	before.RestoreCgroups()
 	if err := footprint.Unmount(n.State, n.Run); err != nil {
 		return err
@@ -124,9 +125,9 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills the processes whose environment contains the lab's mark. It looks for such processes again
-// until none remains. If new processes keep appearing, it returns an error. A process with the mark is a shim, or a
-// process that an interrupted lab started but did not record.
+// endMarkedProcesses kills the processes whose environment contains the lab's mark. endMarkedProcesses repeats the
+// search until no such process remains. If new processes keep appearing, endMarkedProcesses returns an error. A process
+// with the mark is a shim, or a process that an interrupted lab started but did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

@@ -28,9 +28,9 @@ func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, floorName, nodeName, "")
 }
 
-// StartRuntimeFloor starts a program that watches the pods of a node and queries the container runtime. To report the
-// runtime's timestamps, every agent must send the same queries. The program sends no other queries. StartRuntimeFloor
-// waits until the program has listed the pods.
+// StartRuntimeFloor starts a program that watches the pods of a node and queries the container runtime. No agent can
+// report the runtime's timestamps without the queries of this program. The program sends no other queries.
+// StartRuntimeFloor waits until the program has listed the pods.
 func (n Node) StartRuntimeFloor(ctx context.Context, nodeName string) error {
 	return n.startFloor(ctx, runtimeFloorName, nodeName, n.ContainerdSocket())
 }

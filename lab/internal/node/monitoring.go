@@ -68,7 +68,7 @@ rule_files: [%[2]q]
 }
 
 // FindPrometheus finds the programs that StartMonitoring needs. If the programs are missing, FindPrometheus tries to
-// download them. If this is not possible, FindPrometheus returns an error.
+// download them. If FindPrometheus can neither find nor download the programs, it returns an error.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err

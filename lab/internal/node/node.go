@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
-// Node is the Kubernetes node of one lab on this machine. Up and Down hold the node's lock only until they return. If
-// the caller must exclude other lab commands after that, the caller must call Hold.
+// Node is the Kubernetes node of one lab on this machine. Up and Down hold the node's lock only until they return. To
+// exclude other lab commands for longer, the caller must call Hold.
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for the command "lab down", which starts no programs

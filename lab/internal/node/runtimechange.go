@@ -46,7 +46,7 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	return n.awaitReady(ctx, n.containerd())
 }
 
-// UseOwnPauseImage reverts UsePauseImage. It also writes the CNI configuration again.
+// UseOwnPauseImage reverts UsePauseImage. UseOwnPauseImage also writes the CNI configuration again.
 func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	base, err := n.BaseImage()
 	if err != nil {

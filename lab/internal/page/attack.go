@@ -22,8 +22,9 @@ var attacks = map[string]string{
 }
 
 // Attack tries to run code that the page's Content-Security-Policy forbids. If the browser does not block the code,
-// Attack returns an error. The browser's error messages must mention a Security Policy or Trusted Types, which proves
-// that the browser checked the policy. Otherwise, Attack also returns an error.
+// Attack returns an error. Attack also returns an error if the browser's error messages mention neither a Security
+// Policy nor Trusted Types. A message about a Security Policy or Trusted Types proves that the browser checked the
+// policy.
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()
@@ -39,7 +40,7 @@ func Attack(t *browser.Tab) error {
 		complaints := strings.Join(t.Complaints(), "\n")
 		if done == "it ran" || !strings.Contains(done+complaints, "Security Policy") &&
 			!strings.Contains(done+complaints, "Trusted") {
-			return fmt.Errorf("the browser must block %s: the result of the code is %q, and the browser's error "+
+			return fmt.Errorf("the browser must block %s: the code returned %q, and the browser's error "+
 				"messages are %q", name, done, complaints)
 		}
 	}

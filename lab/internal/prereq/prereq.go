@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Supported returns nil if this machine can run a node. Otherwise, Supported returns an error with the reason.
+// Supported returns nil if this machine can run a node. If this machine cannot run a node, Supported returns an error
+// with the reason.
 func Supported(system string, uid int) error {
 	if system != "linux" {
 		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)

@@ -102,17 +102,17 @@ func (s Starter) Start(spec Spec) (Record, error) {
 }
 
 // closeInherited sets the flag close-on-exec for all open files except standard input, output and error. This process
-// can have inherited such files from its caller, for example a pipe or a lock file. Without the flag, a background
+// might have inherited open files from its caller, for example a pipe or a lock file. Without the flag, a background
 // process would keep the pipe open, or hold the lock, until the lab goes down.
 func closeInherited() error {
 	const firstAfterStderr = 3
 	if err := unix.CloseRange(firstAfterStderr, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return fmt.Errorf("mark the inherited files to be closed: %w", err)
+		return fmt.Errorf("set the flag close-on-exec for the inherited files: %w", err)
 	}
 	return nil
 }
 
-// launch calls the function enter and then starts a command.
+// launch calls the function "enter" and then starts a command.
 func launch(cmd *exec.Cmd, enter func() error) error {
 	if enter == nil {
 		return cmd.Start()
@@ -125,7 +125,7 @@ func launch(cmd *exec.Cmd, enter func() error) error {
 		if syscall.Gettid() == syscall.Getpid() {
 			// The main thread must keep its namespaces, because the main thread cannot end, and /proc/self shows its
 			// namespaces. The recursive call starts another goroutine. Until the recursive call returns, this goroutine
-			// holds the main thread. So the other goroutine gets another thread.
+			// holds the main thread, so the other goroutine gets another thread.
 			defer runtime.UnlockOSThread()
 			result <- launch(cmd, enter)
 			return

@@ -24,7 +24,7 @@ type Record struct {
 // has the same PID.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table stores records in a directory. Each record has its own file. So a crash during a write destroys at most one
+// Table stores records in a directory. Each record has its own file, so a crash during a write destroys at most one
 // record.
 type Table struct{ Dir string }
 

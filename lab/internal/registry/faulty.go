@@ -28,8 +28,8 @@ type faulty struct {
 	failure string
 }
 
-// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. But the registry
-// reads the clock for each write. So the maximum size increases with the rate limit.
+// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform, but the registry
+// reads the clock for each write. Therefore, the maximum size increases with the rate limit.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -126,8 +126,8 @@ func (f *faulty) fault() error {
 }
 
 // waitForRate waits until the rate limit permits n more bytes. Without a shared link, waitForRate computes each delay
-// from the start of the body. If it computed the delay from the last write, the errors of the single sleeps would add
-// up.
+// from the start of the body. If waitForRate computed each delay from the previous write, the errors of the individual
+// sleeps would add up.
 func (f *faulty) waitForRate(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil

@@ -89,7 +89,7 @@ func monitor(ctx context.Context, n node.Node) error {
 }
 
 // start deploys the sample and waits until the agent has reported the sample's pods as ready. The result is the names
-// of the pods. start slows down the registry, so that users can see the pull and the pull queue.
+// of the pods. The function slows down the registry, so that users can see the pull and the pull queue.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {

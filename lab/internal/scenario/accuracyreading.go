@@ -16,14 +16,14 @@ import (
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest accepted delay between a call and the runtime's log line about this call. In the lab, the
-// longest such delay was 60 ms. The time that a pull waits in the pull queue is not a part of this delay.
+// longest measured delay was 60 ms. The time that a pull waits in the pull queue is not a part of this delay.
 const callLimit = 150 * time.Millisecond
 
 // On a very busy machine, a phase can take longer than its injected delay. injectorLimit is the largest accepted
-// difference.
+// difference between the duration of the phase and the injected delay.
 const injectorLimit = 5 * time.Second
 
-// newReading returns a reading that contains only the truth about a phase. The method read adds the agent's values.
+// newReading returns a reading that contains only the truth about a phase. The method "read" adds the agent's values.
 func newReading(pod string, k knownLength) reading {
 	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected,
 		happened: k.truth}
@@ -71,11 +71,11 @@ type reading struct {
 	// mergedIn is the name of another phase of the agent's timeline. This other phase contains, or can contain, time
 	// that belongs to the reading's phase.
 	mergedIn string
-	// holder is the duration of the phase "mergedIn". If the agent reports the reading's phase, the field holder is
+	// holder is the duration of the phase "mergedIn". If the agent reports the reading's phase, the field "holder" is
 	// zero.
 	holder time.Duration
-	// A group phase of the agent's timeline stands for several phases. partly is the total duration of those group
-	// phases that can contain a part of the reading's phase.
+	// A group phase of the agent's timeline stands for several phases. The field "partly" is the total duration of the
+	// group phases that can contain a part of the reading's phase.
 	partly time.Duration
 }
 
@@ -171,8 +171,8 @@ func (r reading) isMerged() bool {
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the true duration lies within the agent's error bound. On a busy machine, a process needs
-// time before its first log line, and between its last log line and its exit. These two times belong to the phase, so
-// holdsTruth accepts that the agent's duration is longer by up to these two times.
+// time before its first log line, and between its last log line and its exit. holdsTruth accepts that the agent's
+// duration includes these two times, because they belong to the phase.
 func (r reading) holdsTruth() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater

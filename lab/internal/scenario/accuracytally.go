@@ -250,8 +250,8 @@ func (t *tally) agentWasAbsent(phase bench.Span) bool {
 
 // judgeShare counts the wrong phases. A phase is wrong if the function "right" returns false. The times of all these
 // phases come from the node's clock. If the number of wrong phases exceeds "allowed", judgeShare reports the wrong
-// phases as problems. Otherwise, judgeShare reports the wrong phases as notes. judgeShare also adds the share of
-// correct phases to the verdict.
+// phases as problems. If the number is at most "allowed", judgeShare reports the wrong phases as notes. judgeShare also
+// adds the share of correct phases to the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

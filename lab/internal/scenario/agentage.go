@@ -13,7 +13,7 @@ func awaitAgentAge(ctx context.Context, b *bench.Bench) error {
 }
 
 // awaitAge waits until an agent has run for five seconds. The argument "age" is how long the agent has already run. A
-// new watch can still deliver old events, so the agent does not treat the first events of a watch as new.
+// new watch can deliver old events, so the agent does not treat the first events of a watch as new.
 func awaitAge(ctx context.Context, age time.Duration) error {
 	const enough = 5 * time.Second
 	return sleep(ctx, enough-age)

@@ -15,7 +15,7 @@ import (
 
 // The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of measured blocks of pods with images on the node, and of pods with images to pull
+	ownBlocks      = 4   // number of measured blocks for each kind of pod (images on the node, images to pull)
 	ownPresentPods = 30  // number of pods in a block if the node already has their images
 	ownColdPods    = 10  // number of pods in a block if the node must pull their images
 	fullNode       = 110 // the kubelet's default maximum number of pods
@@ -75,9 +75,9 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return ownSeries(ctx, b, v, "after the starts", fewSeries)
 }
 
-// ownUsage contains the resource usage of three programs. The field agent is for the extra agent. The field floor is
-// for a client-go reflector that only stores the pods. The field runtimeFloor is for a reflector that also queries the
-// runtime.
+// ownUsage contains the resource usage of three programs. The field "agent" is for the extra agent. The field "floor"
+// is for a client-go reflector that only stores the pods. The field "runtimeFloor" is for a reflector that also queries
+// the runtime.
 type ownUsage struct{ agent, floor, runtimeFloor process.Usage }
 
 func usageOf(b *bench.Bench) (u ownUsage, err error) {

@@ -141,9 +141,9 @@ func testAlarm(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err er
 	return a.testMore(ctx, b, v, client)
 }
 
-// awaitScraped waits until Prometheus has scraped both agents and no alert fires. Then it returns the current time. An
-// empty Prometheus needs some seconds to find its targets. Meanwhile, PodlapseAgentDown can fire, because the alert is
-// pending for only a few seconds in the accelerated rules.
+// awaitScraped waits until Prometheus has scraped both agents and no alert fires. Then awaitScraped returns the current
+// time. An empty Prometheus needs some seconds to find its targets. Meanwhile, PodlapseAgentDown can fire, because the
+// alert is pending for only a few seconds in the accelerated rules.
 func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client) (time.Time, error) {
 	const both = `count(podlapse_build_info) == 2 unless on () ALERTS{alertstate="firing"}`
 	err := b.Node.Report.Wait(ctx, "Prometheus to scrape both agents", startLimit, alertInterval,

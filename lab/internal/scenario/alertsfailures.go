@@ -21,7 +21,8 @@ const (
 	refusedAddress = "127.0.0.1:9"
 )
 
-// The function "failures" runs after the test of the slow node, and uses the same Prometheus. It tests four situations:
+// The function "failures" runs after the test of the slow node, and uses the same Prometheus. The function tests four
+// situations:
 //   - All pods of one workload wait for an image from a registry that refuses connections.
 //   - On one of two nodes, pods of three workloads wait for images from the lab's registry.
 //   - An agent is missing.

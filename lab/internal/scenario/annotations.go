@@ -173,8 +173,8 @@ func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 // isContended reports whether another client overwrites the pod's annotation with a forced server-side apply.
 func isContended(i int) bool { return i%6 == 5 }
 
-// annotateDuringKills starts pods that request annotations. Meanwhile, it kills and restarts the agent several times,
-// and writes to the pods continuously.
+// annotateDuringKills starts pods that request annotations. While the pods start, annotateDuringKills kills and
+// restarts the agent several times, and writes to the pods continuously.
 func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	v.Note("the times were drawn with --seed %d", b.Seed)
@@ -289,8 +289,8 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 		v.Problem("%s: %v", pod, err)
 		return
 	}
-	// The current agent might have more or less evidence than the agent that wrote the annotation. So the two totals
-	// are allowed to differ by the sum of both error bounds.
+	// The current agent might have more or less evidence than the agent that wrote the annotation. Therefore, the total
+	// in the annotation and the current total are allowed to differ by the sum of both error bounds.
 	total, wrong := timeline.TotalSeconds.Float64()
 	most, alsoWrong := timeline.TotalError.Float64()
 	if wrong != nil || alsoWrong != nil ||

@@ -99,8 +99,9 @@ func (w *annotationWatcher) checkAnnotations(ctx context.Context, b *bench.Bench
 	return nil
 }
 
-// checkOwner checks which fields of the pod the field manager "podlapse" owns. It must own the requested annotations,
-// and no other field. If "taken" is true, another client is allowed to own the annotation gotStartUp.
+// checkOwner checks which fields of the pod the field manager "podlapse" owns. This field manager must own the
+// requested annotations, and no other field. If "taken" is true, another client is allowed to own the annotation
+// gotStartUp.
 func (v *Verdict) checkOwner(pod corev1.Pod, taken bool) {
 	v.Compared++
 	var entries []string

@@ -23,15 +23,15 @@ type examRow struct {
 	play    playFunc
 }
 
-// playFunc creates the pod and injects the fault. It returns when the pod is ready. If the pod never becomes ready,
-// playFunc returns at the end of the period that the exam judges.
+// playFunc creates the pod and injects the fault. playFunc returns when the pod is ready. If the pod never becomes
+// ready, playFunc returns at the end of the period that the exam judges.
 type playFunc = func(ctx context.Context, x *examPod) error
 
 // examStage is a group of examRows (start-ups) that need the same state of the node.
 type examStage struct {
 	name string
-	// prepareNode puts the node into the state that the examRows require. If they require no special state, prepareNode
-	// is nil.
+	// prepareNode puts the node into the state that the examRows require. If the examRows require no special state,
+	// prepareNode is nil.
 	prepareNode func(ctx context.Context, e *exam) error
 	rows        []examRow
 	apart       time.Duration // time between the starts of two examRows; 0 selects the default

@@ -171,8 +171,8 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 // A timestamp in containerd's log can be late by up to logRounding.
 const logRounding = 2 * time.Millisecond
 
-// registryRequests searches the logs of all registries. It returns the requests with which the node read from the given
-// repository.
+// registryRequests searches the logs of all registries. registryRequests returns the requests that the node sent to
+// read from the given repository.
 func (x *examPod) registryRequests(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {

@@ -105,8 +105,8 @@ func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) erro
 // examFiles is the number of files in an image that is slow to unpack.
 const examFiles = 25_000
 
-// networkAway removes the node's network configuration, and then creates a pod. It restores the configuration while the
-// pod waits for its sandbox.
+// networkAway removes the node's network configuration, and then creates a pod. networkAway restores the configuration
+// while the pod waits for its sandbox.
 func networkAway(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		n := x.bench().Node

@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// outOfMemory is the name of an examRow. Its pod exceeds its memory limit, so the node must enforce memory limits.
+// outOfMemory is the name of an examRow. The pod of this examRow exceeds its memory limit, so the node must enforce
+// memory limits.
 const outOfMemory = "out-of-memory"
 
 // crashRows returns examRows (start-ups) in which a container exits repeatedly and the pod does not become ready.

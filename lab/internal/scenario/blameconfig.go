@@ -73,8 +73,8 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume runs a pod with a volume from a ConfigMap or a Secret. It creates this object only after the kubelet has
-// written the pod's first status.
+// lateVolume runs a pod with a volume from a ConfigMap or a Secret. lateVolume creates this object only after the
+// kubelet has written the pod's first status.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := onePod(x.bench().BaseImage, readySoon)
@@ -93,8 +93,8 @@ func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	})
 }
 
-// lateVariables runs a pod with environment variables from a ConfigMap or a Secret. It creates this object only after
-// the kubelet has reported that the object is missing.
+// lateVariables runs a pod with environment variables from a ConfigMap or a Secret. lateVariables creates this object
+// only after the kubelet has reported that the object is missing.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {

@@ -18,7 +18,8 @@ import (
 // rowLimit is the time limit for one step of a start-up in the blame exam.
 const rowLimit = 2 * time.Minute
 
-// examPod is the pod of one examRow (start-up). It also contains the faults that the exam injected into this start-up.
+// examPod is the pod of one examRow (start-up). examPod also contains the faults that the exam injected into this
+// start-up.
 type examPod struct {
 	exam *exam
 	name string
@@ -63,8 +64,8 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses calls the function "put" to repair a fault, and then records the fault for the blame exam. Before
-// the repair, the pod is delayed by the causes in the argument "causes". After the repair, it is delayed by the causes
+// recordCauses calls the function "put" to repair a fault, and then records the fault for the blame exam. Before the
+// repair, the pod is delayed by the causes in the argument "causes". After the repair, the pod is delayed by the causes
 // in the argument "then".
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
@@ -79,7 +80,7 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp is for start-ups that never complete. It ends the period that the blame exam checks.
+// giveUp is for start-ups that never complete. giveUp ends the period that the blame exam checks.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
 // pushCold pushes an image for a container to the lab's registry. The node does not have this image yet.
@@ -109,8 +110,8 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 	})
 }
 
-// awaitEvents waits for kubelet Events about the pod. It returns when the kubelet has created at least the given number
-// of Events with the given reason.
+// awaitEvents waits for kubelet Events about the pod. awaitEvents returns when the kubelet has created at least the
+// given number of Events with the given reason.
 func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -134,7 +135,7 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 }
 
 // firstStated searches the kubelet's Events about the pod for the given reason, and for the given words in the message.
-// It returns the time of the first match. If no Event matches, firstStated returns the zero time.
+// firstStated returns the time of the first match. If no Event matches, firstStated returns the zero time.
 func (x *examPod) firstStated(reason, words string) time.Time {
 	events, _ := x.exam.events.All() // ignore the error, because the caller has just read the same log
 	if event := firstStated(events, x.name, reason, words); event != nil {
@@ -143,8 +144,8 @@ func (x *examPod) firstStated(reason, words string) time.Time {
 	return time.Time{}
 }
 
-// firstStated searches the Events about a pod for the given reason, and for the given words in the message. It returns
-// the first match. If no Event matches, firstStated returns nil.
+// firstStated searches the Events about a pod for the given reason, and for the given words in the message. firstStated
+// returns the first match. If no Event matches, firstStated returns nil.
 func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
 	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
 		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)
@@ -155,8 +156,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// awaitCalls waits for calls from the kubelet to the container runtime. It returns when the kubelet has made at least
-// the given number of calls of the given kind for the container.
+// awaitCalls waits for calls from the kubelet to the container runtime. awaitCalls returns when the kubelet has made at
+// least the given number of calls of this kind for the container.
 func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())

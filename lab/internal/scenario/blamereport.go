@@ -77,7 +77,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 }
 
 // print writes one line about the examRow. If a cause or a duration is wrong, or if much time is unattributed or not
-// judged, print also lists the reported causes and the true causes.
+// judged, the function also lists the reported causes and the true causes.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),
 		seconds(r.score.Unattributed), seconds(r.score.Wrong), seconds(r.score.Unjudged))

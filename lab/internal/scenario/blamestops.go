@@ -29,7 +29,7 @@ func (e *exam) stopComponent(ctx context.Context, component string, length time.
 }
 
 // recordStop records a period in which containerd was stopped. The argument "ended" is true if containerd's process
-// exited. It is false if the process was only frozen with SIGSTOP.
+// exited. The argument "ended" is false if the process was only frozen with SIGSTOP.
 func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -37,8 +37,8 @@ func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// With a meeting, several examRows (start-ups) wait for each other. The last one that arrives runs a function. After
-// this function has returned, all of them continue.
+// With a meeting, several examRows (start-ups) wait for each other. The examRow that arrives last runs a function.
+// After this function has returned, all these examRows continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -64,17 +64,16 @@ func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return fmt.Errorf("a pod of the scenario blame was not ready for the next stop of a component within %v",
-			rowLimit)
+		return fmt.Errorf("wait for the stop of a component: not all pods of the scenario blame reached the "+
+			"required step within %v", rowLimit)
 	case <-ctx.Done():
-		return fmt.Errorf("wait until the pods of the scenario blame are ready for the next stop of a component: %w",
-			ctx.Err())
+		return fmt.Errorf("wait until all pods of the scenario blame reach the required step: %w", ctx.Err())
 	}
 }
 
-// stopRows returns three examRows with one pod each. During all three start-ups, a component of the node stops once. At
-// this time, the first pod's image is being pulled, the second pod's sandbox is starting, and the third pod's init
-// container is running. The stop usually lasts longer than the remaining time of each of these steps.
+// stopRows returns three examRows with one pod each. During all three start-ups, a component of the node stops once.
+// When the component stops, the first pod's image is being pulled, the second pod's sandbox is starting, and the third
+// pod's init container is running. The stop usually lasts longer than the remaining time of each of these steps.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // without the stop, each step takes at least this time
 	all := newMeeting(3)

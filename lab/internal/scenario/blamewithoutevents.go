@@ -19,16 +19,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// eventlessExam contains the score of an agent without Events. It also contains the sums over the phases of all
-// start-ups, with and without Events.
+// eventlessExam contains the score of an agent without Events. eventlessExam also contains the sums over the phases of
+// all start-ups, with and without Events.
 type eventlessExam struct {
-	score         blame.Score // of the agent without Events
+	score         blame.Score // score of the agent without Events
 	with, without phaseSums
 }
 
-// judgeWithoutEvents judges all start-ups again, as if the agent had no Events. For this purpose, it removes the
-// observations of Event watches from the agent's recording, and replays the recording. An agent without Events may
-// report less, but must not report a wrong cause. The parameter "with" is the score of the agent with Events.
+// judgeWithoutEvents judges all start-ups again, as if the agent had no Events. For this purpose, judgeWithoutEvents
+// removes the observations of Event watches from the agent's recording, and replays the recording. An agent without
+// Events may report less, but must not report a wrong cause. The parameter "with" is the score of the agent with
+// Events.
 func (e *exam) judgeWithoutEvents(ctx context.Context, with blame.Score, v *Verdict) (eventlessExam, error) {
 	w := eventlessExam{with: phaseSums{}, without: phaseSums{}}
 	replayed, err := e.replayWithoutEvents(ctx)

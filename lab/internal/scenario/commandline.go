@@ -20,7 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// plugin is the kubectl plugin. It is the agent's program, under the plugin's name, in a directory on kubectl's PATH.
+// plugin is the kubectl plugin. The plugin is the agent's program, under the plugin's name, in a directory on kubectl's
+// PATH.
 type plugin struct {
 	b   *bench.Bench
 	dir string

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// limitedEvents is the text that the agent adds to the field "missing" of a timeline if its limits for Event watches
-// prevented a watch.
+// limitedEvents is the text that the agent adds to the field "missing" of a timeline if the agent's limits for Event
+// watches prevented a watch.
 const limitedEvents = "Events beyond the agent's limits for Event watches"
 
 // costlyNamespace pulls an image slowly for the pod "slow" on the real node. Meanwhile, many pods of the same
@@ -38,7 +38,7 @@ func costlyNamespace(ctx context.Context, b *bench.Bench, v *Verdict) (err error
 		return err
 	}
 	const slow, later = "slow", "later"
-	lengths := map[string]int64{slow: 80, later: 10} // of the pulls, in seconds
+	lengths := map[string]int64{slow: 80, later: 10} // durations of the pulls, in seconds
 	for _, name := range []string{slow, later} {
 		image, err := b.Image(ctx, name, smallLayer)
 		if err != nil {
@@ -97,7 +97,7 @@ func costlyNamespace(ctx context.Context, b *bench.Bench, v *Verdict) (err error
 }
 
 // startCrowd starts pods on a synthetic node at a constant rate until the caller calls the function "stop". The
-// function stop deletes all pods of the namespace, and removes the synthetic node.
+// function "stop" deletes all pods of the namespace, and removes the synthetic node.
 func startCrowd(ctx context.Context, b *bench.Bench) (stop func() error, err error) {
 	const every = 200 * time.Millisecond
 	leave, err := synthetic.Join(ctx, b.Kube, plainNode)

@@ -33,7 +33,7 @@ type costBlock struct {
 
 // runPairs runs pairs of blocks. Each pair has one block on the node with agents, and one block on the node without
 // agents. Then runPairs judges the cost that the agents add, and the agents' requests to the API server. If the load
-// has no agents, runPairs judges only the cost of the bare Event watches, and whether they receive Events.
+// has no agents, runPairs judges only the cost of the bare Event watches, and whether these watches receive Events.
 func (c *costRun) runPairs(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 type documentedRun struct {
 	text  string         // text of the command, with the lab's names instead of placeholders
 	helm  markdown.Call  // call of helm, or nil; the scenario does not run helm, but renders the chart itself
-	until *regexp.Regexp // the output must match this before an interrupt; nil if the command ends on its own
+	until *regexp.Regexp // pattern that the output must match before an interrupt; nil if the command ends on its own
 	exits bool           // true if the command must exit with status 0 after an interrupt
 	stays bool           // true if the command keeps running until the end of its block
 	shows bool           // true if the command must print text on standard output
@@ -109,9 +109,9 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	return run, nil
 }
 
-// replacePlaceholders replaces placeholders in a command with names in the lab. It also replaces the names of objects
-// in the example cluster. The result "unknown" is the first placeholder that has no name in the lab, or an empty
-// string.
+// replacePlaceholders replaces placeholders in a command with names in the lab. replacePlaceholders also replaces the
+// names of objects in the example cluster. The result "unknown" is the first placeholder that has no name in the lab,
+// or an empty string.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)

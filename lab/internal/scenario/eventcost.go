@@ -47,8 +47,8 @@ type costKind struct {
 	// that StartFloor starts opens one of these watches.
 	counterparts int
 	// eventWatches is the number of bare Event watches. A bare Event watch is a watch on the namespace's Events without
-	// an agent. If eventWatches is not 0, the load has no agents. If counterparts is also not 0, both numbers are
-	// equal, and one pod watch and one Event watch together count as one agent.
+	// an agent. If eventWatches is not 0, the load has no agents. If counterparts is also not 0, the two numbers are
+	// equal. In this case, one pod watch and one Event watch together count as one agent.
 	eventWatches int
 	selector     string // field selector of the bare Event watches
 	pairs        int    // number of pairs of blocks; each pair has one block on each node
@@ -106,27 +106,27 @@ func (k costKind) agentCount() int { return k.agents + max(k.counterparts, k.eve
 // measure a small cost only if this cost occurs many times.
 //
 // A bare pod watch is a pod watch without an agent. If the node already has a pod's images, an agent sends no request
-// except its pod watch. So the agent costs as much as one bare pod watch. While pods start, the agent's counter of
-// requests and the API server's counter of Event watches must not change. If they do not change, the agent sends no
-// other request. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the same request as
-// the agent's pod watch. More agents would slow down the API server, because they share its two cores.
+// except its pod watch, and costs as much as one bare pod watch. While pods start, the agent's counter of requests and
+// the API server's counter of Event watches must not change. If these two counters do not change, the agent sends no
+// request except its pod watch. For these loads, the scenario runs one agent, and 59 or 119 bare pod watches with the
+// same request as the agent's pod watch. More agents would slow down the API server, because they share its two cores.
 // The agent's pod watch and the newest bare pod watch must receive the same number of bytes, except for bookmarks.
 //
-// If the node must pull images, the agents also open Event watches. So bare pod watches cost less than such agents, and
-// cannot replace them.
+// If the node must pull images, the agents also open Event watches. Bare pod watches cost less than agents with Event
+// watches, and cannot replace such agents.
 //
 // At 2 starts per second, the machine has enough CPU for more agents and watches than at 20 starts per second. With
 // more agents and watches, the measured cost per agent is more exact.
 //
 // A bare Event watch is an Event watch without an agent. For each Event watch, etcd sends every new Event of the
-// namespace to the API server. The API server decodes the Event before it applies the field selector. So each Event
-// watch has a cost, even if it delivers nothing. A program that keeps an Event watch open while pods pull images costs
-// at least as much as a bare Event watch that delivers nothing.
+// namespace to the API server. The API server decodes the Event before it applies the field selector. Therefore, each
+// Event watch has a cost, even if the watch delivers nothing. If a program keeps an Event watch open while pods pull
+// images, the cost of this program is at least the cost of a bare Event watch that delivers nothing.
 //
 // A bare Event watch with an agent's field selector delivers the same Events as an agent's watch on the namespace. If a
 // pod pulls images, an agent needs at least a pod watch and such an Event watch. With the value "floor", the scenario
-// measures three loads: bare Event watches that deliver nothing, pairs of a bare pod watch and a bare Event watch, and
-// agents. The number of pairs is the same as the number of agents.
+// measures three loads: agents, bare Event watches that deliver nothing, and pairs of watches. Each pair has a bare pod
+// watch and a bare Event watch. There are as many pairs as agents.
 func costKinds(form string) ([]costKind, error) {
 	const pulling = 16 // number of agents, for pods that pull images at 2 starts per second
 	agents := func(earlier int) costKind {
@@ -146,7 +146,7 @@ func costKinds(form string) ([]costKind, error) {
 			costKind{cold: true, rate: 20, earlier: earlier, pods: 200, agents: 4, pairs: 5},
 			costKind{rate: 2, earlier: earlier, pods: 40, agents: 1, counterparts: 119, pairs: 5},
 			agents(earlier))
-		if earlier == bare.earlier { // before the API server deletes the earlier Events, after an hour
+		if earlier == bare.earlier { // run now, because the API server deletes the earlier Events after an hour
 			whole = append(whole, bare, needed)
 		}
 	}
@@ -191,7 +191,7 @@ func selectKinds(all []costKind, numbers string) (selected []costKind, err error
 //
 // The agents run during all blocks, so the difference between two blocks excludes the cost of an idle agent. On a real
 // node, the kubelet also watches the pods of the node. The API server encodes a change only once for all watches with
-// the same parameters. The two nodes of the scenario have no kubelet. So the scenario opens one watch for each node,
+// the same parameters. The two nodes of the scenario have no kubelet, so the scenario opens one watch for each node,
 // with the same parameters as a kubelet's watch. Loads with the same number of earlier Events use the same namespace.
 // After each block, the scenario deletes the Events of the block.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
@@ -321,7 +321,7 @@ func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration])
 // judgeFloor requires that a bare Event watch has a cost above zero. The measurement must prove this with 95 %
 // confidence. If the measurement cannot show this cost, the measurement does not work. The parameter "delivered" is the
 // number of bytes that the watches received. If the field selector matches no Event, the watches must receive nothing.
-// Otherwise, the watches must receive Events.
+// With any other field selector, the watches must receive Events.
 func judgeFloor(v *Verdict, kind costKind, cost pairedDifferences[time.Duration], delivered int64) {
 	v.Compared += 2
 	if want := kind.selector != noEvent; (delivered > 0) != want {

@@ -100,8 +100,8 @@ func (h maliciousClient) sendRefused(ctx context.Context) error {
 	return nil
 }
 
-// sendTokens sends long invented tokens, one after the other. It sends more requests per second than the agent allows
-// for one client.
+// sendTokens sends long invented tokens, one after the other. sendTokens sends more requests per second than the agent
+// allows for one client.
 func (h maliciousClient) sendTokens(ctx context.Context) error {
 	const tokens = 600
 	connection, err := h.connectFrom(ctx, "127.0.0.3")
@@ -135,8 +135,8 @@ func (h maliciousClient) sendTokens(ctx context.Context) error {
 }
 
 // From each of three addresses, openSilent opens more connections than the agent accepts from one client. On each
-// connection, openSilent sends an incomplete header, which is almost as long as the agent accepts. Then it sends
-// nothing more.
+// connection, openSilent sends an incomplete header whose length is almost the maximum that the agent accepts. Then
+// openSilent sends nothing more.
 func (h maliciousClient) openSilent(ctx context.Context) (silentConnections, error) {
 	held := silentConnections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -168,7 +168,7 @@ func (c silentConnections) close() {
 }
 
 // checkClosed requires that the agent closes all connections in time. The agent waits for a header for at most
-// headerWithin. It may close the connection a few seconds later.
+// headerWithin, and may close the connection a few seconds later.
 func (c silentConnections) checkClosed(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0

@@ -18,8 +18,8 @@ import (
 // cannot be mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault injected into an honest pod
-	// duration of the first pull; long, because the second pull must reach the queue during the first pull, even on a
-	// busy machine
+	// duration of the first pull; so long that the second pull reaches the queue during the first pull, even on a busy
+	// machine
 	coldPull     = 8 * time.Second
 	attackLead   = 5 * time.Second  // time from the start of the attack to the start of the honest pods
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
@@ -51,10 +51,10 @@ type honestBlock struct {
 // hostileTenant starts the same honest pods without an attack and during an attack. The attacker is a tenant with the
 // built-in role "edit" in its own namespace. The tenant sends malicious requests to the API server. The role allows
 // most kinds of these requests. The scenario tests the agent with its default configuration, and then with
-// --events=cluster. It compares the agent's report about each honest pod with independent logs. These logs show the
-// true causes of the start-up time. The scenario also compares each start-up during an attack with the same start-up
-// without an attack. Prometheus evaluates a copy of the real rules with shorter durations. The same alerts must fire
-// with and without an attack.
+// --events=cluster. The scenario compares the agent's report about each honest pod with independent logs. These logs
+// show the true causes of the start-up time. The scenario also compares each start-up during an attack with the same
+// start-up without an attack. Prometheus evaluates a copy of the real rules with shorter durations. The same alerts
+// must fire with and without an attack.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {

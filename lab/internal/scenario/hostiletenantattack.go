@@ -50,7 +50,7 @@ type tenant struct {
 // hostileAttack is one kind of attack. The tenant repeats the attack in several rounds.
 type hostileAttack struct {
 	name    string
-	rounds  int  // how many rounds of a block run the attack, from the first round on; 0 means all rounds
+	rounds  int  // number of rounds at the start of a block that run the attack; 0 means all rounds
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }
@@ -173,7 +173,7 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 		"slow: the scenario is not conclusive")
 }
 
-// listPods lists the tenant's own pods with the tenant's token. It lists the other tenants' pods with the
+// listPods lists the tenant's own pods with the tenant's token. listPods lists the other tenants' pods with the
 // administrator's permissions.
 func (t *tenant) listPods(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
@@ -250,8 +250,8 @@ func (t *tenant) apiPath(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// countRequest counts one request as accepted, refused or failed. It ignores a request that failed because the attack
-// ended.
+// countRequest counts one request as accepted, refused or failed. countRequest ignores a request that failed because
+// the attack ended.
 func (t *attackRun) countRequest(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return

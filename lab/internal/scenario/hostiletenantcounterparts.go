@@ -36,8 +36,8 @@ type startUp struct {
 //
 //   - According to the independent logs, the pod really waited longer or shorter during the attack: see
 //     differenceInTruth.
-//   - The agent lists the phase as a candidate for unattributed time. Then the phase can be shorter by this time. The
-//     same unattributed time counts for only one phase.
+//   - The agent lists the phase as a candidate for unattributed time. In this case, the phase is allowed to be shorter
+//     by the unattributed time. The same unattributed time counts for only one phase.
 //
 // The remaining difference must not exceed the sum of three values: the largest difference between the two blocks
 // without the attack, the agent's error bounds, and loadLimit.
@@ -121,12 +121,12 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 
 // differenceInTruth compares how long the pod really waited for the given cause, according to the independent logs. If
 // the pod waited longer during the attack than both counterparts, the result is the additional time. If the pod waited
-// less than both counterparts, the result is negative. Otherwise, the result is 0. If the cause is neither
+// less than both counterparts, the result is negative. In all other cases, the result is 0. If the cause is neither
 // blame.PullQueue nor blame.Config, the result is always 0.
 //
-// The durations of these two waits vary, because their ends do not depend on the pod alone. A wait in the pull queue
-// ends when the blocking pull ends. A wait for a missing object ends at the kubelet's first retry after the object was
-// created.
+// The duration of a wait in the pull queue or for a missing object varies, because the end of the wait does not depend
+// on the pod alone. A wait in the pull queue ends when the blocking pull ends. A wait for a missing object ends at the
+// kubelet's first retry after the object was created.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0
@@ -145,8 +145,8 @@ func endsWithAttempt(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
 
-// spreadOf compares each phase of two runs, and returns the largest difference between the two durations of a phase. It
-// ignores phases that end when the kubelet retries.
+// spreadOf compares each phase of two runs, and returns the largest difference between the two durations of a phase.
+// spreadOf ignores phases that end when the kubelet retries.
 func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	for kind, a := range first {
 		for phase, length := range a.lengths {
@@ -179,7 +179,8 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	return counterparts
 }
 
-// counterpartOf converts a timeline to a startUp. It removes the name of the block from the names of pods and images.
+// counterpartOf converts a timeline to a startUp. counterpartOf removes the name of the block from the names of pods
+// and images.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
 		errors: make(map[string]time.Duration), possible: make(map[string]time.Duration),

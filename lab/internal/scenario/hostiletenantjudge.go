@@ -27,7 +27,7 @@ const (
 	// durations depend mainly on the load of the machine.
 	comparedFrom = time.Second
 	// loadLimit is added to the allowed difference between a start-up during the attack and the same start-up without
-	// an attack. It is needed because the tenant's pods and requests cause real load. The comparison with the
+	// an attack. loadLimit is necessary because the tenant's pods and requests cause real load. The comparison with the
 	// independent logs does not use loadLimit.
 	loadLimit = time.Second
 )
@@ -91,8 +91,8 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 
 // judgeMetrics checks how much the pull metrics grew during the block. The total pull time, unpack time and busy time
 // must each grow by at most the duration of the block. The total queue time must grow by at most this duration
-// multiplied by the number of honest pods. The metrics must count the real pulls under the name of their registry. They
-// must not contain a name that the tenant invented. The reported clock skew must be correct.
+// multiplied by the number of honest pods. The metrics must count the real pulls under the name of their registry. The
+// metrics must not contain a name that the tenant invented. The reported clock skew must be correct.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -102,8 +102,8 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 		switch family {
 		case "podlapse_image_pull_duration_seconds_sum", "podlapse_image_unpack_duration_seconds_sum",
 			"podlapse_image_pull_busy_seconds_total":
-			// The kubelet pulls one image at a time in this scenario. So the pulls together cannot take longer than the
-			// block.
+			// The kubelet pulls one image at a time in this scenario. Therefore, the pulls together cannot take longer
+			// than the block.
 			r.v.Compared++
 			if grown > lasted.Seconds()+exact.Seconds() {
 				r.v.Problem("%s: %s grew by %.1f s, want at most the %s s of the block", block.name, name, grown,

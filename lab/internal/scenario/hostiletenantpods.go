@@ -104,8 +104,8 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	}
 }
 
-// mirrorPods creates one pod for each pod of other tenants. Each new pod poses as the mirror pod of a static pod. Its
-// annotations claim that the static pod has the UID of the other tenant's pod.
+// mirrorPods creates one pod for each pod of other tenants. Each new pod poses as the mirror pod of a static pod. The
+// annotations of the new pod claim that the static pod has the UID of the other tenant's pod.
 func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {

@@ -152,8 +152,8 @@ func responseOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth requests the agent's metrics and data. Some accounts have the permission, and some accounts lack it. Some
-// requests have no token, or an invented token. Then metricsAuth sends malicious requests.
+// metricsAuth requests the agent's metrics and data. Some accounts have the required permission, and some accounts do
+// not. Some requests have no token, or an invented token. Then metricsAuth sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, prometheus, reader, unauthorized = "agent", "scraper", "prometheus", "reader", "unauthorized"
 	read := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "events"},

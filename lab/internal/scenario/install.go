@@ -285,7 +285,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 	return nil
 }
 
-// startWithSecret starts a pod that mounts the Secret. So the Node authorizer allows the node to read the Secret. If
+// startWithSecret starts a pod that mounts the Secret, so the Node authorizer allows the node to read the Secret. If
 // the API server refuses the agent's request for the Secret, only the impersonation rules can be the reason.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
@@ -299,8 +299,8 @@ func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (a
 	return b.AwaitSettled(ctx, name)
 }
 
-// rightsOf returns the permissions of a pod's account. It omits the permissions that every account has. rightsOf sends
-// its requests with a separate token, so the audit log does not attribute these requests to the pod.
+// rightsOf returns the permissions of a pod's account. rightsOf omits the permissions that every account has. rightsOf
+// sends its requests with a separate token, so the audit log does not attribute these requests to the pod.
 func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
 	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {

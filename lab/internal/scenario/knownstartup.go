@@ -107,8 +107,8 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 // two milliseconds. If an injected delay ends a phase, the injector's log contains the time of this end. The phases:
 //
 //   - The phase "volumes" begins when the kubelet receives the pod, and ends when the kubelet requests a sandbox. If a
-//     Secret is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" continues after
-//     the creation of the Secret, until the kubelet finds the Secret at its next attempt, after a back-off.
+//     Secret is missing, the phase "pod_config" replaces the phase "volumes". The phase "pod_config" ends when the
+//     kubelet finds the Secret at its next attempt, which comes after a back-off.
 //   - The phase "network" lasts from the request for a sandbox until the network plugin's last log line. The plugin's
 //     process exits after its last log line. The runtime's own timestamp for the start of this phase lies between the
 //     request for a sandbox and the start of the plugin.
@@ -119,10 +119,10 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 //     runtime's timestamp for this start lies between the kubelet's start request and the runtime's response. The
 //     process's first log line can be earlier or later than the runtime's timestamp.
 //   - The phase "post_start_hook" lasts from the time when the container starts to run until the hook's last log line.
-//   - The phases "startup_probe" and "readiness_probe" each begin when the previous step ends. They end when their
-//     probe logs its success. The kubelet learns the result about ten milliseconds after the probe's success. The API
-//     server learns the probe's result from the kubelet. For a readiness probe, the kubelet logs when it learns the
-//     result.
+//   - The phases "startup_probe" and "readiness_probe" each begin when the previous step ends. Each of these phases
+//     ends when its probe logs its success. The kubelet learns the result about ten milliseconds after the probe's
+//     success. The API server learns the probe's result from the kubelet. For a readiness probe, the kubelet logs when
+//     it learns the result.
 func (p plan) trueLengths(a independentRecords) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -146,8 +146,8 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartRequestedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays below count from the start of the container's process. So if a probe succeeds late, the next phase is
-	// shorter.
+	// All delays below count from the start of the container's process. If a probe succeeds late, the next phase is
+	// therefore shorter.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,
@@ -161,7 +161,7 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // if the agent was down when both probes passed, it can merge their phases
+		if !p.completes() { // if the agent was down when both probes passed, the agent can merge the two phases
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}
@@ -182,7 +182,8 @@ func (p plan) mountPhase() string {
 }
 
 // If the timeline reports two phases as one phase with the first phase's name, joinWith combines the two phases. The
-// combined phase covers the time of both phases. Its injected delay is the sum of the two injected delays.
+// combined phase covers the time of both phases. The injected delay of the combined phase is the sum of the two phases'
+// injected delays.
 func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
@@ -210,8 +211,8 @@ func (a independentRecords) runningAt(container string) time.Time {
 // controlPlane returns the milestones with the API server's timestamps, and the phases between them. The milestone
 // "created" lies between the scenario's request to create the pod and the response. For each later milestone, an
 // interval begins with the step that causes the milestone, and ends with the first report about it. The scheduler's
-// Event reports the milestone "scheduled". For each other later milestone, the report is a pod status in the scenario's
-// watch.
+// Event reports the milestone "scheduled". For all later milestones except "scheduled", the report is a pod status in
+// the scenario's watch.
 func (p plan) controlPlane(a independentRecords) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

@@ -44,7 +44,7 @@ type lazyCase struct {
 // that the snapshotter mounts. The second image has an ordinary layer instead, which the runtime downloads itself. The
 // other two images have layers of both kinds. The pull of a mounted layer is short, because almost all content of the
 // layer arrives after the pull. Therefore, the agent must not compare the size of the layer with the duration of the
-// pull. For the same reason, it must not report that the runtime was unpacking.
+// pull. For the same reason, the agent must not report that the runtime was unpacking.
 func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if !b.Node.Stack.Containerd.Stargz {
 		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +
@@ -163,7 +163,7 @@ func (c *lazyCase) judge(v *Verdict) {
 	c.judgeReport(pull, v)
 }
 
-// judgeReport checks the agent's report about the pull. It does not check the reported duration of the pull.
+// judgeReport checks the agent's report about the pull. judgeReport does not check the reported duration of the pull.
 func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	if most := int64(c.ordinary) + lazySize/4; c.attempt.BlobBytes > most && !c.below {
 		v.Problem("%s: containerd downloaded %d bytes, want at most %d: the pull was not lazy, and the "+
@@ -173,7 +173,7 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 		v.Problem("%s: the snapshotter mounted a layer: %t, but the agent reports %t", c.pod, c.mounted, pull.Lazy)
 	}
 	// The timeline's verdict names only the longest phases. If content arrives while the container runs, it arrives in
-	// a phase of at least a second. So the verdict names this phase.
+	// a phase of at least a second, so the verdict names this phase.
 	loading := slices.ContainsFunc(c.timeline.Phases, func(p agent.Phase) bool { return p.ImageLoading })
 	if loading != c.mounted || strings.Contains(c.timeline.Verdict, "may still be loading") != c.mounted {
 		v.Problem("%s: content can arrive while the container runs: %t, but the agent reports image_loading %t and "+
@@ -183,9 +183,10 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 	c.judgeUnpacking(pull, v)
 }
 
-// judgeBytes checks the bytes and the rate that the agent reports. The agent must count only bytes that arrived. It
-// must report a rate only if all bytes arrived during the pull. If the ordinary layer is below the mounted layer, the
-// agent may report no bytes. In this case, the runtime starts the download of the mounted layer and then cancels it.
+// judgeBytes checks the bytes and the rate that the agent reports. The agent must count only bytes that arrived. The
+// agent must report a rate only if all bytes arrived during the pull. If the ordinary layer is below the mounted layer,
+// the agent may report no bytes. In this case, the runtime starts the download of the mounted layer and then cancels
+// it.
 func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	var download agent.Download
 	if pull.Download != nil {

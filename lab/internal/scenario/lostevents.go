@@ -116,7 +116,7 @@ func has(stored []corev1.Event, reason, container string) bool {
 }
 
 // judgeLosses checks which Events about pulls the agent reports as lost. If the agent can prove that an Event is lost,
-// the agent must report this Event. The agent must not report any other Event.
+// the agent must report this Event. The agent must not report any other Event as lost.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {

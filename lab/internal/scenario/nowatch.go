@@ -20,7 +20,8 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
 		// atOnce is the number of pods that start at the same time. If 30 pods start at the same time on two CPUs, the
-		// last sandboxes take longer than sandboxPatience. With ten pods, this sometimes happens, too.
+		// last sandboxes take longer than sandboxPatience. Even with ten pods, the last sandboxes sometimes take longer
+		// than sandboxPatience.
 		atOnce = 5
 	)
 	var late atomic.Int64
@@ -88,7 +89,7 @@ func awaitClosedWatches(ctx context.Context, b *bench.Bench, othersOpen float64)
 				return err
 			}
 			if watches.open > othersOpen || watches.agentOpen > 0 {
-				return fmt.Errorf("the API server serves %v open Event watches, and the agent reports %v of its own",
+				return fmt.Errorf("the API server still serves %v Event watches of the agent, and the agent reports %v",
 					watches.open-othersOpen, watches.agentOpen)
 			}
 			return nil
@@ -132,8 +133,8 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is the time that the agent waits for a pod's sandbox. If the sandbox takes longer, the agent opens
-// an Event watch to learn the reason. The agent does this even if the node already has all images.
+// sandboxPatience is the time that the agent waits for a pod's sandbox. If the sandbox takes longer, the agent opens an
+// Event watch to learn the reason. The agent opens this watch even if the node already has all images.
 const sandboxPatience = 2 * time.Second
 
 // lateSandbox reports whether a pod might have waited longer than sandboxPatience for its sandbox. On a busy machine, a

@@ -129,7 +129,7 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 // other report lacks. At least 90 percent of the first report's spans must also be in the second report.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // from the identity of each span in the first report to its IDs
+	named := make(map[string]string) // maps the identity of each span in the first report to the IDs of the span
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}
@@ -161,7 +161,7 @@ func identified(r otlp.Report) (all []spanIdentity) {
 	for _, s := range r.Spans {
 		identity := strings.Join([]string{s.Attributes["podlapse.kind"], s.Name, s.Attributes["k8s.container.name"],
 			s.Attributes["podlapse.attempt"], s.Attributes["podlapse.digest"], s.Parent}, " ")
-		times[identity]++ // for example, a phase can occur several times
+		times[identity]++ // several spans can have the same identity, for example if a phase occurs twice
 		all = append(all, spanIdentity{identity + " " + strconv.Itoa(times[identity]), s.TraceID + " " + s.SpanID})
 	}
 	return all

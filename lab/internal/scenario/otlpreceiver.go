@@ -73,8 +73,8 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	return nil
 }
 
-// deliveredCounters contains three of the agent's counters. They count the start-ups that the agent sent over OTLP,
-// dropped, and printed as records.
+// deliveredCounters contains three of the agent's counters. The counters count three kinds of start-ups: sent over
+// OTLP, dropped, and printed as records.
 type deliveredCounters struct{ sent, dropped, printed float64 }
 
 func (t *tracedRun) counted(ctx context.Context) (deliveredCounters, error) {

@@ -72,7 +72,8 @@ func wantedPhases(t agent.Timeline) (all []wantedSpan) {
 	return all
 }
 
-// containerTexts adds one attribute. Its value is the name of a container or the image of an image volume.
+// containerTexts adds one attribute. The value of the attribute is the name of a container or the image of an image
+// volume.
 func containerTexts(texts map[string]string, container string) {
 	key := "k8s.container.name"
 	if image, volume := strings.CutPrefix(container, volumeImage); volume {
@@ -183,8 +184,8 @@ func laterStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// wantedPulls returns a span for each pull, with its child spans. The span of a pull that is still in progress ends
-// with the start-up. A pull has no span if its start or its end is unknown, or if the container is ephemeral.
+// wantedPulls returns a span for each pull, with its child spans. If a pull is still in progress, its span ends with
+// the start-up. A pull has no span if its start or its end is unknown, or if the container is ephemeral.
 func wantedPulls(t agent.Timeline) (all []wantedSpan) {
 	for _, p := range t.Pulls {
 		from, to := p.RequestedAt, p.FinishedAt

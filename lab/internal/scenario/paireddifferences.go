@@ -33,7 +33,7 @@ func (p pairedDifferences[T]) atMost() T {
 func (p pairedDifferences[T]) atLeast() T { return 2*p.mean - p.atMost() }
 
 // student95 returns the one-sided 95 % quantile of Student's t-distribution with the given degrees of freedom. If the
-// table has no entry for them, student95 returns the last entry, which is slightly too large.
+// table has no entry for these degrees of freedom, student95 returns the last entry, which is slightly too large.
 func student95(freedom int) float64 {
 	quantiles := [...]float64{6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812}
 	return quantiles[min(freedom, len(quantiles))-1]

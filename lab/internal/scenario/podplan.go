@@ -43,8 +43,8 @@ const (
 func (p plan) completes() bool { return p.runFor > 0 }
 
 // possibleStates returns the possible final states of the start-up. If a pod completes, its start-up has two possible
-// states. If the agent sees the ready pod before the pod completes, the state is ready. Otherwise, the state is
-// succeeded.
+// states. If the agent sees the ready pod before the pod completes, the state is ready. If the agent never sees the
+// ready pod, the state is succeeded.
 func (p plan) possibleStates() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -79,7 +79,7 @@ func (p plan) podSpec(base, cold string) corev1.PodSpec {
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:
 		before := bench.WithHook(corev1.Container{Name: hookedName, Image: base}, p.hookFor)
-		// The container after the hook has an image that is already on the node. So the kubelet does not look up
+		// The container after the hook has an image that is already on the node, so the kubelet does not look up
 		// registry credentials when this container starts.
 		spec.Containers = append(spec.Containers, before, corev1.Container{Name: afterHookName, Image: base})
 	}

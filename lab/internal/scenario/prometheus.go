@@ -183,8 +183,8 @@ func bucketOf(edges []float64, seconds float64) (low, high float64) {
 // nativeWidth limits the width of a native bucket: its upper edge is at most nativeWidth times its lower edge.
 const nativeWidth = 1.1
 
-// judgeNative checks the quantiles from the native histogram. Each quantile must differ from the duration that the
-// agent reported for the pod by at most the factor nativeWidth.
+// judgeNative checks the quantiles from the native histogram. A quantile and the duration that the agent reported for
+// the pod must differ by at most the factor nativeWidth.
 func (p *promRun) judgeNative(ctx context.Context) error {
 	for i, pod := range p.pods {
 		got, err := p.value(ctx, p.native, fmt.Sprintf("histogram_quantile(%v, %s)", p.middleOf(i), startupHistogram))

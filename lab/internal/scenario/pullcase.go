@@ -188,7 +188,7 @@ func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 
 // blobRequests returns the number of requests to which the registry applies a fault: see configAndLayer. Zero means
 // that the registry applies the fault to all requests. The snapshotter stargz reads parts of a layer before containerd
-// downloads the layer. So with stargz, the number of requests is unknown, and blobRequests returns zero.
+// downloads the layer. With stargz, the number of requests is therefore unknown, and blobRequests returns zero.
 func (p *pullRun) blobRequests() int {
 	if p.bench.Node.Stack.Containerd.Stargz {
 		return 0

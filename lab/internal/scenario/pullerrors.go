@@ -65,8 +65,8 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 
 // largestError returns the largest error bound that the agent is allowed to state for one attempt. If the agent states
 // a larger error bound, it did not use all its evidence. An agent without Events knows when the manifest arrived and
-// when the image was stored. It also knows what the runtime did before and after the pull. An agent without the
-// runtime uses the kubelet's Events.
+// when the image was stored. An agent without Events also knows what the runtime did before and after the pull. An
+// agent without the runtime uses the kubelet's Events.
 func (s agentSources) largestError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
@@ -153,8 +153,8 @@ func (s agentSources) largestBackoffError(attempts []bench.Attempt, near neighbo
 	return worst
 }
 
-// pluginTime returns the part of an attempt in which, according to the agent's evidence, a credential plugin could
-// have run. A plugin ends before the runtime gets the request, and therefore before the image's manifest arrives. Only
+// pluginTime returns the part of an attempt in which a credential plugin could have run, according to the agent's
+// evidence. A plugin ends before the runtime gets the request, and therefore before the image's manifest arrives. Only
 // the runtime's stores show when the manifest arrived. Only the durations in the kubelet's Events include the plugin's
 // time. The kubelet stops its measurement shortly before it creates the Event.
 func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
@@ -168,9 +168,9 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 }
 
 // tolerance returns the largest allowed difference between a reported duration of the attempt and the truth. If the
-// agent has all sources and its evidence is exact, the result is the constant "exact". Otherwise, tolerance adds the
-// agent's error bound to the constant "exact". If the agent's error bound is larger than its evidence allows,
-// tolerance reports a problem.
+// agent has all sources and its evidence is exact, the result is the constant "exact". In all other cases, the result
+// is the sum of the constant "exact" and the agent's error bound. If the agent's error bound is larger than its
+// evidence allows, tolerance reports a problem.
 //
 // If an agent cannot rule out that a credential plugin ran, it is allowed to state a larger error bound. This larger
 // error bound does not increase the tolerance. In the lab, the true duration of a pull never includes a plugin's run.

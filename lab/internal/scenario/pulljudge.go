@@ -201,8 +201,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 		j.judgeFailed(what, truth, pull, limit)
 		return
 	}
-	// When the kubelet calls the runtime, it stops its timer for the queue and starts its timer for the pull. On a
-	// busy machine, the call can wait for a CPU before containerd logs it. The response can wait for a CPU, too.
+	// When the kubelet calls the runtime, it stops its timer for the queue and starts its timer for the pull. On a busy
+	// machine, the call can wait for a CPU before containerd logs it. The response can also wait for a CPU.
 	limit += j.waits.waitedNear(happened)
 	j.compareLength(what+" queue", happened.StartAt.Sub(truth.RequestedAt), pull.QueueSeconds, limit)
 	j.compareLength(what+" pull", happened.Length(), pull.PullSeconds, limit)

@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// realPull is the truth about one pull, including the wait in the queue. Its data does not come from the agent.
+// realPull is the truth about one pull, including the wait in the queue. The data in realPull does not come from the
+// agent.
 type realPull struct {
 	pod, container string // names of the pod and the container; empty for a pull without a pod
 	image, outcome string
@@ -196,7 +197,7 @@ func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, b
 	return realPull{}, false
 }
 
-// isImage reports whether the name refers to the pulled image. If another client than the kubelet pulls an image,
+// isImage reports whether the name refers to the pulled image. If a client other than the kubelet pulls an image,
 // containerd logs only the host (without the port) and the repository.
 func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {

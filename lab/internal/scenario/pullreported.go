@@ -15,8 +15,8 @@ func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool 
 		return want.outcome == agent.Downloaded || want.outcome == agent.Present
 	}
 	// The agent queries the runtime before the pod's sandbox runs. The runtime's stores show whether content arrived
-	// after the agent's query. In three cases, the stores cannot show which pull downloaded an image: the pod needs
-	// several images or has several containers, an earlier pull failed, or several pulls share layers.
+	// after the agent's query. The stores cannot show which pull downloaded an image in three cases: (1) the pod needs
+	// several images or has several containers; (2) an earlier pull failed; (3) several pulls share layers.
 	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }

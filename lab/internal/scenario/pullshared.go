@@ -124,11 +124,11 @@ type sharingPull struct {
 	reported *agent.Download // nil if the agent does not report the download
 }
 
-// judgeSharedBytes adds the reported bytes of all pulls, and compares this total with the bytes that the registry
-// sent. No evidence shows which pull downloaded the shared layer, so the agent is allowed to count this layer for any
-// pull that it reports. If the agent lacks a source, or if the runtime's stores do not show a download, the agent is
-// allowed to omit the bytes of some pulls. If the stores do not show a download and the agent omits some pulls, the
-// bytes of each reported pull must be complete. They must include all layers that containerd downloaded for this pull.
+// judgeSharedBytes adds the reported bytes of all pulls, and compares this total with the bytes that the registry sent.
+// No evidence shows which pull downloaded the shared layer, so the agent is allowed to count this layer for any pull
+// that it reports. If the agent lacks a source, or if the runtime's stores do not show a download, the agent is allowed
+// to omit the bytes of some pulls. If the stores do not show a download and the agent omits some pulls, the bytes of
+// each reported pull must be complete. These bytes must include all layers that containerd downloaded for this pull.
 func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
 	const besides = 16 << 10 // maximum size of an image's configuration, which the agent need not count
 	var pods []string

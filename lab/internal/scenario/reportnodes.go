@@ -19,9 +19,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The second node of the scenario "report" is not a real node. It consists of Kubernetes objects and a simulated
-// container runtime. On this second node, the network setup of each pod takes as long as the constant slowNetwork. On
-// the third node, no process listens on the agent's address.
+// The second node of the scenario "report" is not a real node. The second node consists of Kubernetes objects and a
+// simulated container runtime. On this second node, the network setup of each pod takes as long as the constant
+// slowNetwork. On the third node, no process listens on the agent's address.
 const (
 	slowNode    = "node-2"
 	slowPods    = 6

@@ -112,8 +112,8 @@ func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.
 // isFar reports whether the image of a workload comes from the slow registry.
 func isFar(workload string) bool { return strings.HasPrefix(workload, "far-") }
 
-// sumOfPulls returns the total duration and the number of pulls. It considers only the workloads for which "selects"
-// returns true.
+// sumOfPulls returns the total duration and the number of pulls. sumOfPulls considers only the workloads for which
+// "selects" returns true.
 func (t reportTruth) sumOfPulls(selects func(workload string) bool) (sum time.Duration, count int) {
 	for name, length := range t.pulls {
 		if selects(name) {
@@ -142,10 +142,10 @@ func (t reportTruth) imageFactor(workload string) float64 {
 }
 
 // For a workload with one pod, startUp returns the duration of the start-up and the expected duration. The expected
-// duration is defined in docs/report.md. It is the sum of the expected times of all causes. The expected time of a
-// cause is the shorter of two times: the workload's own time, and the mean time of the other start-ups. The other
-// start-ups are the start-ups of all other workloads, and the start-ups on the slow node. The argument "slow" contains
-// the start-ups on the slow node.
+// duration is defined in docs/report.md. The expected duration is the sum of the expected times of all causes. The
+// expected time of a cause is the shorter of two times: the workload's own time, and the mean time of the other
+// start-ups. The other start-ups are the start-ups of all other workloads, and the start-ups on the slow node. The
+// argument "slow" contains the start-ups on the slow node.
 func (t reportTruth) startUp(workload string, slow []causeTimes) (total, expected time.Duration) {
 	others := slow
 	for name, startUps := range t.startUps {

@@ -120,10 +120,10 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes each pod several seconds after the first report about the pod. Otherwise, the probes of many
-// running pods would keep the machine busy. If an agent starts before the deletion, it also finds the pod. So the
-// scenario can detect a repeated report. dismissReported does not delete pods that complete. dismissReported runs until
-// ctx ends.
+// dismissReported deletes each pod several seconds after the first report about the pod. Without the deletions, the
+// probes of many running pods would keep the machine busy. An agent that starts before the deletion also finds the pod,
+// so the scenario can detect a repeated report. dismissReported does not delete pods that complete. dismissReported
+// runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// scaledWorkload is a Deployment to which a scenario adds pods. The container has the pull policy Always. So if the
-// content of the image has changed since the previous pod, the node pulls the image again.
+// scaledWorkload is a Deployment to which a scenario adds pods. The container has the pull policy Always. If the
+// content of the image has changed since the previous pod started, the node pulls the image again.
 type scaledWorkload struct {
 	b     *bench.Bench
 	name  string
@@ -124,7 +124,7 @@ func (g scaledWorkload) await(ctx context.Context, count int) (names []string, e
 	return names, err
 }
 
-// addCold adds pods one at a time. Before each pod, addCold pushes an image with new content. So each pod waits for the
+// addCold adds pods one at a time. Before each pod, addCold pushes an image with new content, so each pod waits for the
 // download of the entire image. The argument "from" is the number of pods that the Deployment already has. addCold
 // returns the durations of the pulls, according to the registry's log.
 func (g scaledWorkload) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {

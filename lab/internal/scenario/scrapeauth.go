@@ -62,7 +62,7 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 
 // scrapeWithToken reads the metrics of an agent that uses the Kustomize components "metrics-auth" and "tls". The first
 // request has no token. The second request has the token of the account that the component "metrics-auth" creates for
-// Prometheus. The agent is already ready. This shows that the kubelet has probed the agent over TLS.
+// Prometheus. The agent is already ready, which shows that the kubelet has probed the agent over TLS.
 func scrapeWithToken(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
 	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
 	if err != nil {

@@ -26,8 +26,9 @@ const (
 )
 
 // streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent compares its pods
-// with a list of pods. It must correct exactly the pods whose events are lost or too late. Then the scenario stops the
-// API server for half a minute. The agent must not report the outage of the API server as an error of the watch.
+// with a list of pods. The agent must correct exactly the pods whose events are lost or too late. Then the scenario
+// stops the API server for half a minute. The agent must not report the outage of the API server as an error of the
+// watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {

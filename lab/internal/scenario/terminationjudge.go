@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// terminationLimit is the largest accepted difference between the reported time and the true time of a step. It applies
-// to steps with a timestamp.
+// terminationLimit is the largest accepted difference between the reported time and the true time of a step.
+// terminationLimit applies to steps with a timestamp.
 const terminationLimit = 50 * time.Millisecond
 
 // compareTermination compares the agent's record of a termination with the evidence from other sources.
@@ -40,7 +40,7 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// The agent does not know exactly when the deletion was requested, and when the kubelet started to stop the
+	// The agent does not know exactly when the deletion was requested, or when the kubelet started to stop the
 	// containers. If a busy kubelet receives the deletion request late, the agent states larger error bounds for both
 	// times.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
@@ -71,8 +71,8 @@ func (v *Verdict) compareTermination(p terminatingPod, record agent.TerminationR
 		}
 	}
 	// The runtime gives the agent no timestamp for the stop of the sandbox. The agent knows only that the sandbox
-	// stopped between two responses of the runtime. So the agent's error bound includes the time between these
-	// responses.
+	// stopped between two responses of the runtime. Therefore, the agent's error bound includes the time between these
+	// two responses.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {

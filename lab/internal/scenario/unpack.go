@@ -207,8 +207,8 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 
 // judgeBusy requires that the agent reports how long the runtime unpacked the image. The agent must report this time
 // even if the unpacking did not prolong the pull. In the case "overlap", the runtime unpacks the first layer during the
-// download of the second layer. This first layer has as many files as the layer in the case "slow-disk". So its
-// unpacking takes as long.
+// download of the second layer. This first layer has as many files as the layer in the case "slow-disk". Therefore, the
+// unpacking of this layer takes about as long as in the case "slow-disk".
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {

@@ -73,9 +73,9 @@ type whatIfTruth struct {
 	low, high time.Duration
 	// steps is the total time of the steps that the scenario's changes do not affect. The first step lasts from the
 	// creation of the pod until its sandbox was running. The second step lasts from the request to start the main
-	// container until this container was running. If the pod has no readiness probe, steps also includes the time from
-	// the start of the main container until the pod was ready. The times are from containerd's log and from the
-	// scenario's watch.
+	// container until this container was running. If the pod has no readiness probe, the field "steps" also includes
+	// the time from the start of the main container until the pod was ready. The times are from containerd's log and
+	// from the scenario's watch.
 	steps time.Duration
 }
 
@@ -232,7 +232,7 @@ func (c whatIfCase) read(text string) (p whatIfPrediction, there bool, err error
 }
 
 // judgeWhatIf compares the predictions of one case with the truth. At least half of the pods must have a prediction,
-// and the predicted intervals must not be too long. Otherwise, the case proves nothing.
+// and the predicted intervals must not be too long. If one of these conditions is not met, the case proves nothing.
 func (v *Verdict) judgeWhatIf(c whatIfCase, pairs []whatIfPair) {
 	predicted := slices.DeleteFunc(slices.Clone(pairs), func(p whatIfPair) bool { return !p.predicted })
 	if v.Compared++; 2*len(predicted) < len(pairs) {

@@ -31,14 +31,14 @@ type whatIfCase struct {
 	// wide returns the limit for the mean length of the predicted intervals. The argument "before" is the mean duration
 	// of the start-ups before the change.
 	wide func(before time.Duration) time.Duration
-	// spec returns the specification of one pod of pair i. If changed is true, it is the pod with the change.
+	// spec returns the specification of one pod of pair i. If "changed" is true, this pod is the pod with the change.
 	spec func(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error)
-	// duringUnchanged runs while a pod without the change starts. It can be nil.
+	// duringUnchanged runs while a pod without the change starts. duringUnchanged can be nil.
 	duringUnchanged func(ctx context.Context, b *bench.Bench, i int) error
-	// whenReady runs when a pod is ready. It can be nil.
+	// whenReady runs when a pod is ready. whenReady can be nil.
 	whenReady func(ctx context.Context, b *bench.Bench, i int, changed bool) error
-	// If the change is a setting of the kubelet, the function setting makes this change for all pods. Otherwise,
-	// setting is nil.
+	// If the change is a setting of the kubelet, the function "setting" makes this change for all pods. For any other
+	// change, the function is nil.
 	setting func(ctx context.Context, b *bench.Bench) error
 }
 
@@ -88,8 +88,8 @@ func withImage(ctx context.Context, b *bench.Bench, i int, changed bool) (corev1
 }
 
 // withProbe returns a pod with a readiness probe. The probe cannot succeed before the container has run for 2 to 11
-// seconds. The exact time depends on i. Each attempt of the probe can wait for up to one second. So an attempt that
-// starts up to one second before this time also succeeds.
+// seconds. The exact time depends on i. Each attempt of the probe can wait for up to one second. Therefore, an attempt
+// also succeeds if it starts at most one second before this time.
 func withProbe(_ context.Context, b *bench.Bench, i int, changed bool) (corev1.PodSpec, error) {
 	main := bench.MainContainer(mainName, b.BaseImage, 2*time.Second+time.Duration(i%20)*450*time.Millisecond)
 	main.ReadinessProbe.PeriodSeconds, main.ReadinessProbe.TimeoutSeconds = int32(whatIfPeriod/time.Second), 1

@@ -175,7 +175,7 @@ func textOf(e ast.Expr) (text string, literal bool) {
 }
 
 // commented returns the code that a comment describes. If there is code before the comment on the same line, commented
-// returns this code. Otherwise, commented returns the line below the comment.
+// returns this code. If there is no code before the comment, commented returns the line below the comment.
 func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
 	begin, end := g.files.Position(group.Pos()), g.files.Position(group.End())
 	if before := strings.TrimSpace(lines[begin.Line-1][:begin.Column-1]); before != "" {

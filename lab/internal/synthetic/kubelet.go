@@ -46,8 +46,8 @@ func Usual() Pace {
 // Started describes what happened during the start-up of one pod.
 type Started struct {
 	Name string
-	// Events is the number of Events that the kubelet sent to the API server. Events does not count the Events Created
-	// and Started, because an agent with a connected runtime does not watch these Events.
+	// Events is the number of Events that the kubelet sent to the API server. The field does not count the Events
+	// Created and Started, because an agent with a connected runtime does not watch these Events.
 	Events int
 	Pulls  []time.Duration // duration of each container's pull; empty if all images were on the node
 }

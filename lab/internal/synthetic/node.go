@@ -46,8 +46,8 @@ func beat(ctx context.Context, client *kube.Client, name string) error {
 	return nil
 }
 
-// Join registers a node and keeps it alive until the caller calls the returned function "leave". The function leave
-// removes the Node object. If KeepAlive has failed, leave also returns the error of KeepAlive.
+// Join registers a node and keeps it alive until the caller calls the returned function "leave". The function "leave"
+// removes the Node object. If KeepAlive has failed, the function "leave" also returns the error of KeepAlive.
 func Join(ctx context.Context, client *kube.Client, name string) (leave func() error, err error) {
 	if err := Register(ctx, client, name); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 )
 
 // Run is the main process of a container. Run logs its start, follows the plan, and returns the exit status. If the
-// channel terminate receives a signal, Run waits for plan.StopFor, and then returns plan.StopCode.
+// channel "terminate" receives a signal, Run waits for plan.StopFor, and then returns plan.StopCode.
 func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writer) int {
 	// Only probes read the file of noteStart. A container without probes can have a read-only root file system.
 	if plan.probed() {
