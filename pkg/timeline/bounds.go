@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// bound is the interval of time that contains a milestone, according to all trusted constraints. It is the intersection
-// of the constraints' intervals, and includes its two ends.
+// bound is the interval of time that contains a milestone, according to all trusted constraints. The bound is the
+// intersection of the constraints' intervals, and includes its two ends.
 type bound struct {
 	key              milestoneKey
 	earliest, latest instant
@@ -147,9 +147,9 @@ type milestoneConflict struct {
 }
 
 // capAt cuts each interval that ends after the instant "now" at this instant, because a reported milestone cannot be in
-// the future. There is one exception, because the kubelet can send an Event just before the milestone that the Event
-// reports. If an interval begins at the time of an Event and is at most eventSlack long, capAt does not cut it. If at
-// least one interval originally ended at the instant "now" or later, capAt returns true.
+// the future. The kubelet can send an Event just before the milestone that the Event reports. So capAt does not cut an
+// interval that begins at the time of an Event and is at most eventSlack long. If at least one interval originally
+// ended at the instant "now" or later, capAt returns true.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -210,9 +210,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// If a constraint has a bias, the true instant is probably near one end of the constraint's interval. The bound
-		// takes this bias only if the bound's interval has the same end. For biasLatest, the bound's interval can end
-		// slightly earlier (by less than liveSlack). If several constraints have a suitable bias, the bound takes the
-		// bias of the most trusted constraint.
+		// takes the constraint's bias only if this end is also an end of the bound's interval. For biasLatest, the
+		// bound's interval can end earlier than the constraint's interval by less than liveSlack. If several
+		// constraints have a suitable bias, the bound takes the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||
 			b.bias == biasEarliest && earliest > b.earliest {

@@ -4,18 +4,18 @@ import "slices"
 
 // cachedTimeline is the timeline from the latest fold. A fold computes a timeline from the evidence. If the evidence
 // changes, the cachedTimeline is no longer valid. If only the length of the current phase has changed since the fold,
-// asOf extends this phase and does not fold again. A fold costs ten times as much as extending the phase. This cost
-// matters after the restart of a node with many pods, because clients then request the current phase of each pod every
-// few seconds.
+// asOf only extends this phase, and does not compute the timeline again. A fold costs ten times as much as extending
+// the phase. This cost matters after the restart of a node with many pods, because clients then request the current
+// phase of each pod every few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
-	until    instant // from this instant on, the timeline must be folded again
+	until    instant // from this instant on, the timeline must be computed again
 }
 
 // validUntil returns the end of the period in which only the length of the current phase changes. If the fold cut an
-// interval at the current time, validUntil returns the current time. The next fold would cut this interval at a later
-// time.
+// interval at the current time, validUntil returns the current time. The next fold would cut the interval at a later
+// time, and compute a different timeline.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -82,8 +82,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 // The largest time.Duration is 1<<63-1.
 func (f *fold) isUnbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
-// asOf returns the cached timeline, and extends the current phase to the instant "now". If the timeline must be folded
-// again, asOf returns false. The caller can change the phases and pulls of the returned timeline.
+// asOf returns the cached timeline, and extends the current phase to the instant "now". If the timeline must be
+// computed again, asOf returns false. The caller can change the phases and pulls of the returned timeline.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.sameAs(s.timeline.Skew) {
 		return Timeline{}, false

@@ -24,8 +24,8 @@ const (
 	MissingClock = "clock"
 )
 
-// ClockLog records the changes of the node's clock. The order and the repetition of observations do not change the
-// sorted changes. ClockLog is not safe for concurrent use. The zero value is an empty log.
+// ClockLog records the changes of the node's clock. The list of changes is sorted, so it does not depend on the order
+// or the repetition of the observations. ClockLog is not safe for concurrent use. The zero value is an empty log.
 type ClockLog struct {
 	sets   []ClockSet // sorted by compareClockSets
 	latest time.Time  // field ArrivedAt of the change that Observe added last
@@ -60,10 +60,11 @@ func compareClockSets(a, b ClockSet) int {
 func (l *ClockLog) Sets() []ClockSet { return slices.Clone(l.sets) }
 
 // ApplyTo applies the changes in the log to new evidence. The argument "first" is the first observation in the
-// evidence. If the clock was set back, it shows some times twice, and then the evidence cannot distinguish whether a
-// start-up began before or after the change. An open watch delivers a pod within milliseconds. So if an open watch
-// delivered the first observation more than watchMost after such a change, ApplyTo leaves out the change. If it was
-// delivered more than watchMost after the change that Observe added last, ApplyTo leaves out all changes.
+// evidence. A clock that is set back shows the same times again. So the evidence cannot show whether a start-up began
+// before or after such a change. An open watch delivers a pod within milliseconds. So if an open watch delivered the
+// first observation more than watchMost after the clock was set back, ApplyTo leaves out this change. If the watch
+// delivered the first observation more than watchMost after the change that Observe added last, ApplyTo leaves out all
+// changes.
 func (l *ClockLog) ApplyTo(evidence interface{ Apply(Observation) bool }, first PodSeen) {
 	live := first.Live && first.Pod.ReadAt.IsZero() // the mirror of a static pod can arrive long after its start-up
 	if live && first.ArrivedAt.After(l.latest.Add(watchMost)) {
@@ -78,8 +79,8 @@ func (l *ClockLog) ApplyTo(evidence interface{ Apply(Observation) bool }, first 
 
 // ChangedBetween returns the sum of the sizes of all changes that might have happened between two events. The arguments
 // are the times that the clock showed at the two events. Each time can be truncated to seconds. If the clock was set
-// back, it showed some times twice. If one of the arguments is such a time, ChangedBetween cannot distinguish whether
-// the event happened before or after the change. So it assumes that the change happened between the two events.
+// back, it can have shown the time of an event twice. ChangedBetween then cannot distinguish whether the event happened
+// before or after the change. So ChangedBetween assumes that the change happened between the two events.
 func (l *ClockLog) ChangedBetween(from, until time.Time) (sum time.Duration) {
 	if len(l.sets) == 0 {
 		return 0
@@ -95,8 +96,8 @@ func (l *ClockLog) ChangedBetween(from, until time.Time) (sum time.Duration) {
 		}
 		sum = addBounded(sum, sets[i].By.Abs())
 		if earlier, later := sets[i].readings(); sets[i].By < 0 {
-			// At another change between the two events, the clock can show a time that is not between "from" and
-			// "until".
+			// The clock was set back. So at another change between the two events, the clock can show a time before
+			// "from" or after "until".
 			if earlier.Before(from) {
 				from = earlier
 			}
@@ -117,8 +118,8 @@ func (o ClockSet) readings() (earlier, later time.Time) {
 	return before, after
 }
 
-// moved returns the time that the clock shows a given duration after the time "from". If "from" might be from after a
-// change, moved ignores this change.
+// moved returns the time that the clock shows a given duration after the time "from". moved ignores a change if the
+// time "from" might be after the change.
 func (l *ClockLog) moved(from time.Time, length time.Duration) time.Time {
 	due := from.Add(length)
 	for _, set := range l.sets {
@@ -139,9 +140,9 @@ func addBounded(a, b time.Duration) time.Duration {
 }
 
 // complete adjusts the timeline of a start-up during which the node's clock was set. No evidence shows which
-// timestamps are from before a change. With another setting of the clock, each timestamp would differ by at most the
-// sum of all changes. So complete adds this sum to all error bounds. If the sum is at least leastClockSet, the order of
-// the timestamps is unclear too. Then complete replaces all phases by one phase, PhaseUnattributed.
+// timestamps are from before a change. If the clock had never been set, each timestamp would differ by at most the sum
+// of all changes. So complete adds this sum to all error bounds. If the sum is at least leastClockSet, the order of the
+// timestamps is unclear too. Then complete replaces all phases by one phase, PhaseUnattributed.
 func (l *ClockLog) complete(t *Timeline) {
 	by := l.ChangedBetween(t.observableSince(), t.CreatedAt.Add(t.Total))
 	if by == 0 {
@@ -177,8 +178,8 @@ func (l *ClockLog) complete(t *Timeline) {
 // the start-up are unclear.
 func (t Timeline) ClockWasSet() bool { return slices.Contains(t.Missing, MissingClock) }
 
-// observableSince returns the earliest time from which the node's clock matters for the start-up. All earlier times of
-// the timeline come from the control plane's clock.
+// observableSince returns the time from which the node's clock can affect the timeline. All earlier times of the
+// timeline come from the control plane's clock.
 func (t *Timeline) observableSince() time.Time {
 	for _, m := range t.Milestones {
 		if m.Milestone == MilestoneScheduled && !m.Earliest.IsZero() {

@@ -25,8 +25,8 @@ func (s Skew) Known() bool { return s != Skew{} }
 // Proven reports whether the readings prove that the clocks differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// sameAs reports whether two skews lead to the same timeline, apart from the field Timeline.Skew. A skew changes the
-// rest of a timeline only if the skew is proven.
+// sameAs reports whether two skews lead to the same timeline, apart from the field Timeline.Skew. Only a proven skew
+// changes other fields of a timeline.
 func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
 // widen extends a constraint from a timestamp of the control plane's clock. If the skew is proven, widen extends the
@@ -118,8 +118,8 @@ func keepBest(limits []skewLimit, limit skewLimit, better func(a, b time.Duratio
 
 // Skew returns the interval that the readings allow. After a change of a clock, older readings can contradict newer
 // readings. If the lower limit is then greater than the upper limit, Skew looks for the oldest reading in the lists of
-// lower and upper limits. Skew drops the older half of the list with this reading, and tries again. If too few readings
-// remain, Skew returns the zero Skew.
+// lower and upper limits. Skew removes the older half of the list that contains this reading, and tries again. If too
+// few readings remain, Skew returns the zero Skew.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minLimits && len(most) >= minLimits {
@@ -139,8 +139,8 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest returns the limit at the position minLimits in the order from best to worst. So at least minLimits readings
-// confirm this limit.
+// nthBest sorts the limits from best to worst, and returns the limit at the position minLimits. So at least minLimits
+// readings confirm this limit.
 func nthBest(limits []skewLimit, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(limits))
 	for i, l := range limits {

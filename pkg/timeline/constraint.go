@@ -67,7 +67,7 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// A bias tells where in the interval of a constraint the true instant most likely is.
+// A bias states which position in a constraint's interval is the most likely position of the true instant.
 type bias uint8
 
 const (

@@ -35,8 +35,8 @@ func (f *fold) phaseBeforeRestart(index int16, attempt uint16) Phase {
 	return phase
 }
 
-// alsoBeforeRun returns the phases that the time before a restart of a container can contain in addition to
-// phaseBeforeRestart.
+// alsoBeforeRun returns the possible phases before a restart of a container, except the phase that phaseBeforeRestart
+// returns.
 func (f *fold) alsoBeforeRun(c *Container, attempt uint16) []Phase {
 	index := f.index(c.Name)
 	also := f.pullBeforeRestart(c, index)
@@ -57,8 +57,8 @@ func (f *fold) mayLackBackoff(index int16, attempt uint16) bool {
 		(f.beganDuringBackoff(index, attempt) || f.mayForgetBackoff(index, attempt-1))
 }
 
-// beganDuringBackoff reports whether the kubelet began a run, or tried to begin it, before the usual back-off after the
-// previous run was over.
+// beganDuringBackoff reports whether the kubelet began a run, or tried to begin it, during the usual back-off after the
+// previous run.
 func (f *fold) beganDuringBackoff(index int16, attempt uint16) bool {
 	ended := f.bounds.find(milestoneKey{index, attempt - 1, MilestoneFinished})
 	if attempt < 2 || ended == nil {
@@ -103,8 +103,8 @@ func (c *containerEvidence) backoffReportedAt(run uint16) instant {
 
 // undatedBackoff returns how much of a back-off can have another cause. If the kubelet began the next run before the
 // usual back-off was over, the kubelet might have restarted at any time during the back-off. If the kubelet waited
-// longer than the longest back-off, it was probably stopped. Then it might have begun an attempt as soon as the
-// shortest back-off was over, and the Events about this attempt might be lost.
+// longer than the longest back-off, it was probably stopped. In this case, the kubelet might have begun an attempt
+// immediately after the shortest back-off, and the Events about this attempt might be lost.
 func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 	if s.Phase == PhaseCrashBackoff && f.beganDuringBackoff(f.index(s.Container), clampAttempt(s.Attempt)) {
 		return s.Duration()

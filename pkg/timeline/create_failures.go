@@ -8,9 +8,9 @@ import (
 )
 
 // configErrors lists patterns of kubelet messages that prove an error in a container's configuration. The reason
-// CreateContainerConfigError does not prove this. The kubelet also uses this reason for other problems, for example a
-// wrong volume, a failed device plugin, a failed API server, or a full disk. See generateContainerConfig in
-// pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
+// CreateContainerConfigError alone does not prove such an error. The kubelet also uses this reason for other problems,
+// for example a wrong volume, a failed device plugin, a failed API server, or a full disk. See generateContainerConfig
+// in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
@@ -139,8 +139,8 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 
 // requestsRefusalEvents reports whether the timeline needs the kubelet's Events about failures to create a container.
 // While the kubelet refuses a container, only the Events show that the kubelet tries again. If the agent does not know
-// the time of the first refusal, only the Events can show this time. For this time, one short watch is enough, because
-// a watch first delivers the Events that the API server still has.
+// the time of the first refusal, only the Events can show this time. One short watch is enough to get this time,
+// because a watch first delivers the Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
 		if c := e.specOf(int16(i)); c != nil && c.State == StateWaiting && c.Kind != KindEphemeral {
@@ -182,11 +182,11 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 }
 
 // isFirstAttempt reports whether an Event is certainly about the kubelet's first attempt to create a container. The
-// result is true if the kubelet certainly began its work on the container shortly before the Event. This is certain if
-// one of these steps happened shortly before the Event: the creation, scheduling or pickup of the pod, the start of the
-// first sandbox, the start of an earlier container, or the end of an init container. After a second sandbox, the last
-// two steps do not count. In all other cases, the result is false, because the Event about the first attempt might have
-// expired.
+// result is true if the kubelet certainly began its work on the container shortly before the Event. The kubelet begins
+// this work shortly after one of these steps: the creation, scheduling or pickup of the pod, the start of the first
+// sandbox, the start of an earlier container, or the end of an init container. If the pod had a second sandbox, the
+// starts and ends of other containers do not count. In all other cases, the result is false, because the Event about
+// the first attempt might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -231,8 +231,8 @@ var missedAttempts = []Phase{
 
 // withMissedAttempts returns a container's first step. If the agent might have missed the first attempts to create the
 // container, withMissedAttempts adds missedAttempts to the possible phases of the step. Earlier Events can be missing
-// if the agent first saw the pod in a list. They can also be missing if no Event watch covered the time since the
-// kubelet picked up the pod.
+// if the agent first saw the pod in a list. Earlier Events can also be missing if no Event watch covered the time since
+// the kubelet picked up the pod.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
 	switch {
@@ -267,8 +267,8 @@ func mustBeOfAttempt(begun instant, event window) bool {
 }
 
 // refusalConstraints returns constraints on the time of a container's first refusal. If isUndatedRefusal returns true,
-// refusalConstraints uses the time from refusedAt, unless this time is unknown or later than the first report of the
-// refusal. Otherwise, it returns no constraint.
+// the constraint contains the time from refusedAt. refusalConstraints returns no constraint if isUndatedRefusal returns
+// false, or if the time from refusedAt is unknown or later than the first report of the refusal.
 func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	at, known := f.refusedAt(index)
 	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {

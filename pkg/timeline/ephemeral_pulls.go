@@ -15,8 +15,8 @@ type EphemeralEvidence struct {
 }
 
 // NewEphemeralEvidence returns the evidence for the pod's ephemeral containers. The evidence leaves out the containers
-// in the list "over". It also leaves out containers that have already started, because the agent did not see their
-// pulls. If no container remains, NewEphemeralEvidence returns nil.
+// in the list "over". The evidence also leaves out containers that have already started, because the agent did not see
+// their pulls. If no container remains, NewEphemeralEvidence returns nil.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.hasRun() && !slices.Contains(over, c.Name)
@@ -91,9 +91,9 @@ func (c *Container) hasRun() bool { return c.State == StateRunning || c.State ==
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
-// Settled reports whether the agent can stop waiting for evidence about the pulls. All ephemeral containers must have
-// started, or the pod must be deleted. After that, Settled returns true when the agent expects no more relevant
-// evidence. If the agent gives up waiting for the ephemeral containers, Settled also returns true.
+// Settled reports whether the agent can stop waiting for evidence about the pulls. Settled returns true after all
+// ephemeral containers have started or the pod is deleted, and the agent expects no more relevant evidence. If the
+// agent gives up waiting for the ephemeral containers, Settled also returns true.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the pod from the latest PodSeen, with only the ephemeral containers that the evidence covers.

@@ -19,7 +19,7 @@ const (
 // once.
 type EventMessage struct {
 	// At is the time of the Event's first occurrence, measured by the kubelet's clock. At is exact if the Event's name
-	// contains the time, and otherwise truncated to seconds.
+	// contains the time. If the name does not contain the time, At is truncated to seconds.
 	At        time.Time
 	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount

@@ -44,8 +44,8 @@ type Scope struct {
 }
 
 // Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence, even if
-// they arrive in a different order or more than once. There is one exception: if a pod has more containers or images
-// than the limits allow, Evidence keeps the names that arrive first. Evidence is not safe for concurrent use.
+// they arrive in a different order or more than once. The order matters only if a pod has more containers or images
+// than the limits allow: Evidence then keeps the names that arrive first. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 

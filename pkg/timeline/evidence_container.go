@@ -59,8 +59,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		return
 	}
 	if c.PostStartHook && c.State == StateRunning {
-		// The kubelet runs the post-start hook immediately after it starts the container. It writes the status only
-		// after the hook has ended (startContainer).
+		// The kubelet runs the post-start hook immediately after it starts the container. The kubelet writes the status
+		// only after the hook has ended (startContainer).
 		e.constrain(
 			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival,
 				o.ArrivedAt,
@@ -94,7 +94,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		}
 	}
 	// A normal waiting reason after a failed pull suggests that the kubelet restarted. A status from a list also counts
-	// (see statusGapAt). While the pod is being deleted, neither status counts.
+	// (see statusGapAt). A status of a pod that is being deleted does not count.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0

@@ -7,9 +7,10 @@ import (
 
 // imageEvidence holds three responses of the runtime about an image. Often, all three responses are the same. The
 // embedded field holds the runtime's first response. If beforeSandbox is true, the first response describes the image
-// before the kubelet pulled it. The field "last" holds the latest response. It shows whether the kubelet pulled the
-// image after the first response. withLayers holds the latest complete response with layers. If all responses with
-// layers are incomplete, withLayers holds the latest of them. If no response has layers, withLayers is nil.
+// before the kubelet pulled it. The field "last" holds the latest response. The latest response shows whether the
+// kubelet pulled the image after the first response. withLayers holds the latest complete response with layers. If all
+// responses with layers are incomplete, withLayers holds the latest incomplete response. If no response has layers,
+// withLayers is nil.
 type imageEvidence struct {
 	*imageResponse
 	last, withLayers *imageResponse

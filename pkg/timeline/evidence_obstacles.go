@@ -89,8 +89,9 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
-// networkDownUntil returns the last time at which the runtime reported that its network was not ready. It ignores
-// reports after the runtime first reported a ready network. If no report remains, the result is zero.
+// networkDownUntil returns the last time at which the runtime reported that its network was not ready. networkDownUntil
+// ignores all reports that came after the runtime's first report of a ready network. If no report remains, the result
+// is zero.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
@@ -187,7 +188,8 @@ func (o obstacleOccurrence) dueBy() instant {
 	}
 }
 
-// obstacleConstraints returns the times of the obstacles, and the times of the kubelet's next attempts after them.
+// obstacleConstraints returns the times of the obstacles, and the times of the kubelet's next attempts after the
+// obstacles.
 func (f *fold) obstacleConstraints() []constraint {
 	var constraints []constraint
 	for _, o := range f.obstacles {

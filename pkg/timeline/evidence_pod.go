@@ -93,8 +93,8 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	e.constrain(arrivalConstraint(podMilestone(m), originArrival, o.ArrivedAt, false))
 }
 
-// maxReadyTimes limits the length of Evidence.readyTimes. A pod with more entries lost its readiness again and again
-// while it waited for its readiness gates.
+// maxReadyTimes limits the length of Evidence.readyTimes. A pod exceeds this limit only if it loses its readiness again
+// and again while it waits for its readiness gates.
 const maxReadyTimes = 8
 
 // readyTime is a time at which all containers became ready, with the pod object that first reported it.

@@ -6,7 +6,7 @@ import (
 )
 
 // Anyone who can create Events in a namespace can forge a kubelet Event. So if an Event contradicts the runtime's facts
-// or the pod's spec, the timeline lists the Event as a conflict, and otherwise ignores the Event.
+// or the pod's spec, the timeline only lists the Event as a conflict.
 
 // futureSlack is the maximum time by which an Event's timestamp can be later than the Event's arrival. If the
 // difference is larger, the agent ignores the Event. The kubelet and the agent use the same clock, and the truncation
@@ -42,8 +42,8 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 }
 
 // firstCredible returns a container's first Pulled Event that the refuter does not refute. The result "refuted"
-// contains all earlier Pulled Events, because the refuter refutes each of them. Several Events can concern the same
-// pull but report different durations. In this case, firstCredible ignores all their durations.
+// contains all earlier Pulled Events, because the refuter refutes each of them. If several Events concern the same pull
+// but report different durations, firstCredible ignores all these durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil

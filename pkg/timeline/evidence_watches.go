@@ -83,8 +83,8 @@ func (e *Evidence) watchesLimited() bool {
 const eventLifetime = 50 * time.Minute
 
 // mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. The API
-// server might have deleted these Events before the watch opened. So the agent can miss them even if the watch covers
-// the whole time since the kubelet picked up the pod.
+// server might have deleted these Events before the watch opened. So the agent can miss the first Events even if the
+// watch covers the whole time since the kubelet picked up the pod.
 func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():

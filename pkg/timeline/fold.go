@@ -275,8 +275,8 @@ func (f *fold) name(k milestoneKey) string {
 
 // missingMilestones lists the milestones that the pod has passed, but for which there is no evidence. The list
 // "unreported" contains the milestones that the runtime can never report. The list "missing" contains the other
-// milestones. It leaves out optional milestones, and milestones whose Event the kubelet's client might have dropped.
-// The list "missing" also contains a text about dropped evidence, and the result of missingEvents.
+// milestones. The list "missing" leaves out optional milestones, and milestones whose Event the kubelet's client might
+// have dropped. The list "missing" also contains a text about dropped evidence, and the result of missingEvents.
 func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1

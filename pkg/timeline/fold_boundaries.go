@@ -6,7 +6,7 @@ import (
 )
 
 // boundary is a known milestone on the path from scheduling to readiness, with the phase that ends at this milestone.
-// If the evidence cannot separate several phases before the milestone, the boundary lists all of them.
+// If the evidence cannot separate several phases before the milestone, the boundary lists all these phases.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
@@ -62,7 +62,7 @@ func (f *fold) boundaries() []boundary {
 // shareUnordered handles main containers whose milestones have wide intervals, for example because timestamps are
 // truncated to seconds. If the milestones of two containers have overlapping intervals, no evidence shows on which
 // container the kubelet worked first. So shareUnordered adds the phases of each of these two boundaries to the other
-// boundary. The later pulls of an image volume have no order relative to main containers either.
+// boundary. The later pulls of an image volume also have no fixed order relative to the work on main containers.
 func (f *fold) shareUnordered(work []boundary) {
 	unordered := func(b *boundary) bool { return f.isOfMainContainer(b) || f.isLaterPull(b) }
 	vague := func(b *boundary) bool {

@@ -20,8 +20,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return withCredentials(bounded, credentials, estimate)
 }
 
-// withCredentials adds the longest possible run of a credential plugin to the error bound of a duration. The plugin can
-// only make the true duration shorter than the reported one.
+// withCredentials adds the longest possible run of a credential plugin to the error bound of a duration. Because of the
+// plugin, the true duration can be shorter than the reported duration, but never longer.
 func withCredentials(bounded, credentials, duration time.Duration) time.Duration {
 	return max(bounded, min(bounded+credentials, duration))
 }
@@ -193,9 +193,9 @@ func (f *fold) undatedSandboxWork(end milestoneKey) time.Duration {
 	return 0
 }
 
-// undatedRetry returns how much of the time after the last obstacle can have another cause if no timestamp shows when
-// the sandbox began. Then the phase ends with a later step of the runtime's work on the sandbox. The kubelet might have
-// been stopped, exactly as in a phase that ends when the sandbox begins.
+// undatedRetry handles the phase after the last obstacle if no timestamp shows when the sandbox began. It returns how
+// much of the phase can have another cause. The phase ends with a later step of the runtime's work on the sandbox. The
+// kubelet might have been stopped, exactly as in a phase that ends when the sandbox begins.
 func (f *fold) undatedRetry(s Span, begin, end milestoneKey) time.Duration {
 	if s.Phase == PhaseUnattributed || len(f.obstacles) == 0 {
 		return 0
@@ -231,9 +231,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty returns for how long an obstacle might already have been over while the kubelet still waited for
-// its next attempt. The obstacle might have ended immediately after the Event. After a failed sandbox, the kubelet
-// always waits at least podRetryLeast, so only the rest of the wait is uncertain.
+// obstacleUncertainty returns how long the kubelet might have waited for its next attempt after an obstacle was over.
+// The obstacle might have ended immediately after the Event. After a failed sandbox, the kubelet always waits at least
+// podRetryLeast, so only the rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandboxFailed {
 		return podRetry - podRetryLeast

@@ -49,8 +49,8 @@ func withCredentialLookup(wait step) step {
 // withLookupInPull adds the phase kubelet_sync to the candidates of a period that can contain the start of a pull.
 // Kubelets up to 1.32 look up the registry credentials after they have requested the pull, and run a credential plugin
 // for up to a minute (PullImage in pkg/kubelet/kuberuntime). No evidence separates the lookup from the queue and the
-// pull. If the kubelet reported how long the pull took, the period of the pull has no other candidates than
-// PhasePull and PhaseUnpack, and its error bound includes the lookup: see credentialTime.
+// pull. If the kubelet reported the duration of the pull, the only candidates are PhasePull and PhaseUnpack. The error
+// bound of the pull then includes the lookup: see credentialTime.
 func (f *fold) withLookupInPull(phases []Phase) []Phase {
 	beforePull := func(p Phase) bool { return p != PhasePull && p != PhaseUnpack }
 	if f.e.kubelet133 || !slices.Contains(phases, PhasePull) || !slices.ContainsFunc(phases, beforePull) {
@@ -61,11 +61,11 @@ func (f *fold) withLookupInPull(phases []Phase) []Phase {
 
 // lookupAfterBackoff returns how long the kubelet might have looked up registry credentials at the end of a back-off. A
 // kubelet of version 1.33 or later looks up the credentials before it checks whether the back-off is over
-// (pkg/kubelet/images, EnsureImageExists), and does not cache the failure of a credential plugin. So a slow lookup is
-// usually as slow as before the first request for the image. The lookup before this request took at most the time since
-// the kubelet could work on the container. Up to statusPatience, this time is normal without a slow lookup, so the
-// result is 0. If the image's checks failed before the first request, the time of the lookup is unknown. The wait for
-// the end of the back-off itself is never part of the result.
+// (pkg/kubelet/images, EnsureImageExists). The kubelet does not cache the failure of a credential plugin. So a slow
+// lookup usually takes as long as the lookup before the first request for the image. The lookup before this request
+// took at most the time since the kubelet could work on the container. If this time is at most statusPatience, it does
+// not prove a slow lookup, so the result is 0. If the image's checks failed before the first request, the time of the
+// lookup is unknown. The wait for the end of the back-off itself is never part of the result.
 func (f *fold) lookupAfterBackoff(s Span, begin milestoneKey) time.Duration {
 	if s.Phase != PhaseImageBackoff || begin.container == podWide {
 		return 0

@@ -22,8 +22,8 @@ func (f *fold) runEndStep(c *Container, end step) step {
 	case known && code != 0 && (!killed || explained) && code != codeUnknown,
 		known && code == 0 && end.key.attempt > 0 && c.RestartsAlways:
 		// The run ended either by itself before the loss of the sandbox, or because the kubelet stopped it. The kubelet
-		// makes the first restart without back-off. So if the exit code is 0, only a later run can have ended by itself
-		// and then lost its sandbox during the back-off.
+		// makes the first restart without back-off. So if the first run ended with exit code 0, its sandbox cannot have
+		// been lost during a back-off.
 		end.phase, end.also = PhaseSandboxLost, []Phase{end.phase}
 	default:
 		end.phase = PhaseSandboxLost

@@ -8,8 +8,8 @@ import (
 // This file handles containers that were ready and then lost their readiness while the pod still waited for another
 // container or for its readiness gates. Either the readiness probe failed again, or the container ended.
 
-// readyAgain is the last time before the pod's readiness at which all containers became ready again. The first time is
-// attempt 0 of the same milestone.
+// readyAgain is the milestone at which all containers became ready again, for the last time before the pod was ready.
+// When all containers became ready for the first time, this milestone has attempt 0.
 var readyAgain = milestoneKey{podWide, 1, MilestoneContainersReady}
 
 // readyAgainConstraints returns the constraints of readyAgain. If all containers became ready only once before the pod
@@ -93,8 +93,8 @@ func (f *fold) onlyReadinessProbe() *Container {
 	return only
 }
 
-// phasesAfterLoss returns the possible phases of a pod with a container that has lost its readiness, if all containers
-// had been ready. The lost readiness can be more recent than the last known milestone.
+// phasesAfterLoss returns the possible phases of a pod whose containers had all been ready, after one of these
+// containers lost its readiness. The lost readiness can be more recent than the last known milestone.
 func (f *fold) phasesAfterLoss(lost *Container) phaseCandidates {
 	w := phaseCandidates{phases: []Phase{probePhase(lost.ReadinessProbe, PhaseReadinessProbe)}}
 	if f.onlyReadinessProbe() == lost {
@@ -106,9 +106,9 @@ func (f *fold) phasesAfterLoss(lost *Container) phaseCandidates {
 	return w
 }
 
-// phasesWithGates returns the possible phases of the time in which the pod waits for its readiness gates while its
-// containers can lose their readiness and become ready again. Without evidence about the gates, no source shows which
-// of the two delayed the pod.
+// phasesWithGates returns the possible phases of a pod that waits for its readiness gates, if its containers can lose
+// their readiness during this wait. Without evidence about the gates, no source shows whether the gates or the
+// containers delayed the pod.
 func (f *fold) phasesWithGates() []Phase {
 	phases := f.possiblePhases(milestoneKey{milestone: MilestoneRunning}, []Phase{PhaseReadinessGates})
 	if slices.Contains(phases, PhaseReadinessProbe) {
@@ -118,8 +118,9 @@ func (f *fold) phasesWithGates() []Phase {
 }
 
 // undatedLoss reports whether the phase s can have a cause other than s.Cause, in two cases:
-//   - A container was no longer ready when the last container became ready. A kubelet before version 1.35 that restarts
-//     also reports a container as not ready until the container's next probe (UpdatePodStatus in pkg/kubelet/prober).
+//   - A container was no longer ready when the last container became ready. After a restart, a kubelet before version
+//     1.35 also reports a container as not ready until the container's next probe (UpdatePodStatus in
+//     pkg/kubelet/prober).
 //   - A container restarted while the pod waited for its readiness gates. The kubelet needs time to report that the
 //     container runs.
 func undatedLoss(s Span, begin, end milestoneKey) bool {
@@ -141,10 +142,11 @@ func (f *fold) readyDuring(end milestoneKey) *bound {
 	return nil
 }
 
-// waitBesides returns what the pod waited for at the end of a run whose container had been ready: the kubelet's work on
-// another container, a back-off, a probe or the readiness gates. The argument "later" holds the boundaries after this
-// end, in order of time. If the evidence does not show what the pod waited for, the result contains PhaseUnattributed.
-// If all other containers were ready and the pod has no readiness gates, waitBesides returns nil.
+// waitBesides examines the end of a run whose container had been ready. It returns what the pod waited for at this
+// time: the kubelet's work on another container, a back-off, a probe or the readiness gates. The argument "later" holds
+// the boundaries after this end, in order of time. If the evidence does not show what the pod waited for, the result
+// contains PhaseUnattributed. If all other containers were ready and the pod has no readiness gates, waitBesides
+// returns nil.
 func (f *fold) waitBesides(end *boundary, later []boundary) *phaseCandidates {
 	at := end.bound.estimate()
 	var failing, probing, ended *phaseCandidates
@@ -188,9 +190,9 @@ func (f *fold) waitBesides(end *boundary, later []boundary) *phaseCandidates {
 	return &phaseCandidates{uniquePhases(end.phases, alsoUnattributed), end.container, end.attempt}
 }
 
-// isOtherWait reports whether the pod waits for the step before the boundary o, whatever the container of the boundary
-// "end" does. This is true for steps of other main containers, and for the readiness gates. The end of a run whose
-// container had been ready does not delay the pod.
+// isOtherWait reports whether the pod waits for the step before the boundary o, no matter what the container of the
+// boundary "end" does. The result is true for steps of other main containers, and for the readiness gates. The end of a
+// run whose container had been ready does not delay the pod.
 func (f *fold) isOtherWait(o, end *boundary) bool {
 	switch {
 	case o.readyAt != nil:

@@ -72,7 +72,7 @@ func (f *fold) withoutNextRuns(until instant) phaseCandidates {
 			}
 		case c.Ready:
 		case f.bounds.find(milestoneKey{f.index(c.Name), probing.attempt, MilestoneContainerReady}) != nil:
-			if c.State == StateRunning { // otherwise, the run ended after the instant "until"
+			if c.State == StateRunning { // if the container is not running, its run ended after "until"
 				lost = cmp.Or(lost, c)
 			}
 		case !c.Started:
@@ -106,8 +106,8 @@ func (f *fold) blocksLater(i int) bool {
 
 // withLaterWork adjusts "next", the possible phases of container i. If the kubelet works on a later main container
 // instead, withLaterWork returns the possible phases of this work. The kubelet starts main containers one after the
-// other. So work on a later container shows that the kubelet has already created container i or failed to create it,
-// even if no other evidence shows this.
+// other. So work on a later container is enough evidence that the kubelet has already created container i or failed to
+// create it.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)

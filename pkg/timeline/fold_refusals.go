@@ -31,9 +31,9 @@ func (f *fold) retryLeast(index int16) time.Duration {
 	return podRetryLeast
 }
 
-// refusalWaits returns the kubelet's minimum waits between the first and the latest refusal of a container, in total.
-// Some attempts follow without a wait, because a change makes the kubelet sync the pod at once (syncLoopIteration in
-// pkg/kubelet): the start of the sandbox, and the starts and probes of other containers.
+// refusalWaits returns the sum of the kubelet's minimum waits between the first and the latest refusal of a container.
+// Some attempts follow without a wait, because these changes make the kubelet sync the pod at once (syncLoopIteration
+// in pkg/kubelet): the start of the sandbox, and the starts and probes of other containers.
 func (f *fold) refusalWaits(from *bound, refused refusals) time.Duration {
 	waits := refused.count - 2 // one attempt can follow the start of the sandbox
 	for _, b := range f.bounds {
@@ -60,8 +60,8 @@ func (f *fold) otherRefusalDelay(begin milestoneKey) time.Duration {
 // refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
 // the whole pod every five minutes. refusalDue adds these five minutes only if the evidence proves that the pod has
-// reached the limit. Otherwise, the five minutes could hide that the kubelet was stopped. refusalDue returns maxInstant
-// if no Event watch shows the kubelet's attempts.
+// reached the limit. Without this proof, the five minutes could hide that the kubelet was stopped. refusalDue returns
+// maxInstant if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

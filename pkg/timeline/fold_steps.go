@@ -81,7 +81,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if len(why) > 0 {
 			also := create.also
 			if f.e.isUndatedRefusal(refused) && !f.isRefusalReported(refused) {
-				also = slices.Concat(also, why) // the kubelet might have refused long before the status showed it
+				also = slices.Concat(also, why) // the first refusal can be much earlier than the status
 			}
 			steps = append(steps, step{key: refused, phase: create.phase, also: also})
 			create.phase, create.also = why[0], why[1:]

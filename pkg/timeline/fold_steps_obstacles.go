@@ -54,7 +54,7 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 // pod. containerd 1.x, CRI-O and cri-dockerd pull an absent sandbox image and prepare the sandbox before they call the
 // network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls the network plugin first. The
 // search for the runtime handler is the first step of containerd 2. containerd 1.x and older versions of CRI-O first
-// pull the sandbox image. Before that, CRI-O can wait for the configuration of the network plugin.
+// pull the sandbox image. Before this pull, CRI-O can wait for the configuration of the network plugin.
 func (f *fold) phasesBefore(h *obstacleEvent) []Phase {
 	row := h.row()
 	switch {
@@ -108,9 +108,10 @@ func (f *fold) phasesBetween(begun step, o obstacleOccurrence, until instant, ne
 // the failed attempt might have succeeded before it failed. There are two cases:
 //   - The obstacle is also a failed sandbox, and the time is longer than the kubelet's wait before a retry. So the
 //     second attempt took a long time.
-//   - The obstacle is another problem, for example a failed mount. No evidence shows when it was over and the attempt
-//     began. The kubelet might have restarted and begun the attempt without its usual wait. If both problems have the
-//     same phase, withHiddenSteps adds nothing, because the error bound of this phase covers the whole time.
+//   - The obstacle is another problem, for example a failed mount. No evidence shows when this problem was over and
+//     when the attempt began. The kubelet might have restarted and begun the attempt without its usual wait. If both
+//     problems have the same phase, withHiddenSteps adds nothing, because the error bound of this phase covers the
+//     whole time.
 func (f *fold) withHiddenSteps(phases []Phase, o obstacleOccurrence, next *obstacleEvent) []Phase {
 	retried := o.from.row().sandboxFailed
 	if retried && next.first.earliest-o.latest <= instant(podRetry+retrySlack) || !retried && len(phases) == 1 {

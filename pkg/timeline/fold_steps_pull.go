@@ -82,8 +82,8 @@ func (f *fold) followsProbedSidecar(c *Container) bool {
 
 // mayRepeatProbe reports whether the time between two milestones can include a repeated startup probe of a sidecar: see
 // followsProbedSidecar. The argument w holds the possible phases of this time. Usually, an Event about a second request
-// for the image shows that the kubelet restarted. But the Event can be lost if no Event shows the first request either,
-// or if no Event shows the end of the pull. A completed wait of at most presentPatience is too short for a restart.
+// for the image shows that the kubelet restarted. But this Event might be lost if no Event shows the first request, or
+// if no Event shows the end of the pull. A completed wait of at most presentPatience is too short for a restart.
 func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates) bool {
 	index, open := f.index(w.container), to.origins == 0
 	if index == podWide || !open && until.sub(from.estimate()) <= presentPatience {

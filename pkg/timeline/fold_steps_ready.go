@@ -1,8 +1,8 @@
 package timeline
 
 // readySteps returns the last steps before the pod is ready. The first step begins with the start of the container that
-// became ready last. readySteps returns no steps if no container was ready. If another container had lost its readiness
-// before, a second chain contains the steps after the readiness of the last container.
+// became ready last. readySteps returns no steps if no container was ready. If another container had already lost its
+// readiness, a second chain contains the steps after the last container became ready.
 func (f *fold) readySteps() []chain {
 	last := f.readyLast()
 	if last == nil {
@@ -46,8 +46,8 @@ func (f *fold) readySteps() []chain {
 	return []chain{{name, f.stepsWithGates(steps, all), attempt, true}}
 }
 
-// stepsWithGates appends the step "all", at whose end all containers were ready for the first time, and the wait for
-// the readiness gates.
+// stepsWithGates appends two steps: the step "all", which ends when all containers are ready for the first time, and
+// the wait for the readiness gates.
 func (f *fold) stepsWithGates(steps []step, all step) []step {
 	ready := step{key: podMilestone(MilestoneReady), phase: f.lastPhase()}
 	steps = append(steps, all)
@@ -82,8 +82,8 @@ func (f *fold) endedBefore(k milestoneKey) *Container {
 	return nil
 }
 
-// learnedTooLate reports whether the agent learned about the milestones a and b too late to know their order. This is
-// the case if one pod object first reported both milestones, or if b had happened before the agent learned about a.
+// learnedTooLate reports whether the agent learned about the milestones a and b too late to know their order. The order
+// is unknown if one pod object first reported both milestones, or if b had happened before the agent learned about a.
 // After an absence, the agent can first receive an older state of the pod, and the latest state a moment later.
 func (f *fold) learnedTooLate(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)

@@ -121,9 +121,10 @@ func (f *fold) isBetweenRuns(index int16, run uint16, t instant) bool {
 	return finished != nil && finished.estimate() <= t && (next == nil || t <= next.estimate())
 }
 
-// endedWithSandbox reports whether a run might have ended because its sandbox was lost: another sandbox began between
-// the end of the run and the creation of the container's next run, or the lost sandbox has not been replaced yet. If
-// the kubelet reported a back-off before the other sandbox began, the run had ended before the loss of the sandbox.
+// endedWithSandbox reports whether a run might have ended because its sandbox was lost. The result is true in two
+// cases: another sandbox began between the end of the run and the creation of the container's next run, or the lost
+// sandbox has not been replaced yet. If the kubelet reported a back-off before the other sandbox began, the run had
+// ended before the loss of the sandbox.
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	reported := f.e.containers[index].backoffReportedAt(attempt)
 	if reported == 0 && f.isBetweenRuns(index, attempt, maxInstant) && f.e.sandboxLost() {
@@ -136,8 +137,8 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	})
 }
 
-// isLateReplacement reports whether the kubelet began another sandbox so late after the milestone "from" that the loss
-// of the earlier sandbox alone might not explain the delay.
+// isLateReplacement examines the time from the milestone "from" to the beginning of another sandbox. It reports whether
+// the loss of the earlier sandbox alone might not explain this time.
 func isLateReplacement(from, to *bound, w phaseCandidates) bool {
 	return to.key.container == podWide && slices.Contains(w.phases, PhaseSandboxLost) &&
 		to.latest.sub(from.earliest) > sandboxPatience

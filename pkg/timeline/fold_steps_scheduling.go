@@ -70,8 +70,8 @@ func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns how much of the time from creation to binding can have a cause other than s.Cause:
 //
-//   - If s began before the scheduler reported that no node fits, the result is the time from the creation to this
-//     report, plus the uncertainty of the binding's time.
+//   - If s began before the scheduler reported that no node fits, the result is a sum: the time from the creation to
+//     this report, plus the uncertainty of the binding's time.
 //   - If no report of the scheduler is known, and a scheduling gate might have delayed the pod, the result is the
 //     duration of s.
 //   - If the object had no managed fields, it could not show a report. Then the result is also the duration of s.

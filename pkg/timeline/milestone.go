@@ -7,8 +7,8 @@ type Milestone uint8
 // pulls for three kinds of milestones: the pull milestones, MilestoneNameRefused, and MilestoneInspectFailed. For all
 // other milestones of a container, the attempt number counts runs of the container. For MilestoneHeldUp and
 // MilestoneRetryDue, the attempt number counts obstacles. For MilestoneSandboxFailed, the attempt number counts failed
-// sandboxes. MilestoneContainersReady has the attempt number 0 when all containers were ready for the first time, and 1
-// when they were ready again for the last time before the pod was ready.
+// sandboxes. MilestoneContainersReady has the attempt number 0 when all containers became ready for the first time. It
+// has the attempt number 1 when all containers became ready again, for the last time before the pod was ready.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node

@@ -22,7 +22,7 @@ const (
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
-	obstacleOther          // any other Event whose reason begins with Failed, except Failed and harmlessReasons
+	obstacleOther          // any other Event with a reason that begins with Failed, except "Failed" and harmlessReasons
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled

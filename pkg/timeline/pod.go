@@ -60,11 +60,12 @@ type Pod struct {
 	// proves nothing.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
 	// ScheduledByKubelet is true if the kubelet wrote the whole condition PodScheduled (metadata.managedFields). When a
-	// scheduler binds a pod, the API server writes this condition. The kubelet writes it only if it is absent.
+	// scheduler binds a pod, the API server writes this condition. The kubelet writes the condition only if the
+	// condition is absent.
 	ScheduledByKubelet bool `json:"scheduled_by_kubelet,omitzero"`
-	// FailedBy is the latest possible time when the phase became Failed. At this time, the client that sets
-	// status.phase last changed the status (metadata.managedFields). FailedBy is on the control plane's clock and
-	// truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed fields.
+	// FailedBy is the latest possible time when the phase became Failed. FailedBy is the time of the latest status
+	// change by the client that sets status.phase (metadata.managedFields). FailedBy is on the control plane's clock
+	// and truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed fields.
 	FailedBy time.Time `json:"failed_by,omitzero"`
 	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
 	// network plugin.
@@ -74,8 +75,8 @@ type Pod struct {
 	// kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
 	// VolumeClaims is true if the pod mounts persistent volumes by claims. If a claim's storage class uses
-	// WaitForFirstConsumer, the scheduler first chooses a node for the pod. Then the claim gets its volume. Only then
-	// is the pod bound to the node.
+	// WaitForFirstConsumer, the scheduler first chooses a node for the pod. Then the claim gets its volume, and after
+	// that, the scheduler binds the pod to the node.
 	VolumeClaims bool `json:"volume_claims,omitzero"`
 	// RemoteVolumes is true if the pod mounts a volume that needs a component other than the kubelet. Examples are
 	// claims, CSI volumes, and volumes on file servers.

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. For approximately the last minute, the log keeps every sample. For the
-// time before, it keeps one sample every six seconds. So the log covers one hour. The agent does not follow a start-up
-// for longer than one hour.
+// These limits restrict the samples to 48 KiB. For approximately the last minute, the log keeps every sample. For
+// earlier times, the log keeps one sample every six seconds. So the log covers one hour. The agent does not follow a
+// start-up for longer than one hour.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
@@ -58,8 +58,8 @@ func (p *Pressure) High() (resource string, share float64) {
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
 // Observe adds a sample to the log. Observe ignores all other observations. Each sample must be later than the previous
-// sample, and no counter may be lower than before. Otherwise, Observe first empties the log, because the clock was
-// set back or the samples come from different machines.
+// sample, and no counter may be lower than before. If a sample breaks this rule, Observe first empties the log, because
+// the clock was set back or the samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {

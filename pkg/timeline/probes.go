@@ -2,7 +2,8 @@ package timeline
 
 import "time"
 
-// ProbeTiming holds fields of a probe's spec. They determine when the kubelet can detect that a container is ready.
+// ProbeTiming holds fields of a probe's spec. These fields determine when the kubelet can detect that a container is
+// ready.
 type ProbeTiming struct {
 	InitialDelay time.Duration `json:"initial_delay,omitzero"` // initialDelaySeconds
 	Period       time.Duration `json:"period,omitzero"`        // periodSeconds; the API server ensures at least 1 s

@@ -108,8 +108,8 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 	return p
 }
 
-// failedCredentialTime returns the part of the time from the request to the failure of a pull that a credential plugin
-// might have used. Kubelets up to 1.32 run the plugin after the request.
+// failedCredentialTime returns how long a credential plugin might have run between the request and the failure of a
+// pull. Kubelets up to 1.32 run the plugin after the request.
 func (f *fold) failedCredentialTime(requested, failed *bound) time.Duration {
 	if f.e.kubelet133 {
 		return 0
@@ -118,7 +118,7 @@ func (f *fold) failedCredentialTime(requested, failed *bound) time.Duration {
 }
 
 // reportedError returns the error bound of the estimated time between two milestones of a pull, if the kubelet reported
-// the duration. The bound depends on no other timestamp.
+// the duration. The error bound depends only on this duration and on the two milestones.
 func (f *fold) reportedError(from, to *bound) (time.Duration, bool) {
 	message, ok := f.reportedLength(from.key, to.key)
 	if !ok {

@@ -104,8 +104,8 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 // over. Unknown failures can only make the back-off longer. So the back-off that follows from the known failures is a
 // lower bound. The kubelet keeps one back-off in memory for each image of a pod.
 //
-// No pull can fail during a back-off. If a status with a failure arrives during a back-off, the status is late. It
-// reports the failure from before the back-off.
+// No pull can fail during a back-off. If a status with a failure arrives during a back-off, the status is late. Such a
+// status reports the failure from before the back-off.
 //
 // The argument fromStart is true if the first known failure is certainly the container's first failure. The count of an
 // Event includes only failures with the same message, so the count can be too low. The function countsAll reports

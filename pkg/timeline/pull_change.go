@@ -130,7 +130,7 @@ func (c *containerEvidence) newestImage() observedImage {
 	return slices.MaxFunc(c.images, func(a, b observedImage) int { return cmp.Compare(a.at, b.at) })
 }
 
-// attemptsUnclear reports whether the evidence leaves the images of a container's pull attempts unclear.
+// attemptsUnclear reports whether it is unclear which image each pull attempt of a container concerns.
 func (f *fold) attemptsUnclear(index int16, c *Container) bool {
 	e := &f.e.containers[index]
 	if !e.imageChanged() {

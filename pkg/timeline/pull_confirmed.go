@@ -32,8 +32,8 @@ func (f *fold) pullConfirmed(c *Container, outcome imagepull.Outcome) bool {
 // failureConfirmed reports whether evidence other than an Event confirms that a pull of a container's image failed for
 // the given reason. If the container's image did not change, a container status with the same reason confirms the
 // failure. If the image of a volume cannot be pulled, the kubelet reports the failure in the status of each container
-// that mounts the volume. If the kubelet's message does not name the volume's image, such a status confirms the failure
-// only if the images of all containers are from the same registry as the volume's image.
+// that mounts the volume. The kubelet's message might not name the volume's image. So such a status confirms the
+// failure only if all images of the pod are from one registry.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if own := &f.e.containers[index]; !own.imageChanged() && slices.Contains(own.statusReasons, why) {
 		return true

@@ -19,8 +19,8 @@ type pullEvidence struct {
 	pulled       pulledEvent
 	refuted      bool // the runtime's facts contradict some of the Events
 	maybeRestart bool // the first Pulled Event can concern a restart
-	// finalAttempt is the attempt that succeeded or is in progress. This is the last requested attempt or the attempt
-	// after the last failed attempt, whichever is later.
+	// finalAttempt is the attempt that succeeded or is in progress. finalAttempt is the last requested attempt or the
+	// attempt after the last failed attempt, whichever is later.
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
@@ -98,8 +98,8 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart reports whether a Pulled Event can concern the container's second run instead of its first run. This
-// is possible only if the Event reports that the image was already present, and if the container ran again. The Event
+// mayBeOfRestart reports whether a Pulled Event can concern the container's second run instead of its first run. The
+// result is true only if the Event reports that the image was already present, and the container ran again. The Event
 // must also be later than the earliest possible creation of the first run. If the Event concerns the second run, the
 // agent missed the Event about the first run.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
@@ -113,8 +113,8 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 }
 
 // imageCheckedBy returns the latest possible time of the kubelet's first successful check of a container's image. In a
-// successful check, the runtime reports whether it has the image. Only then can the kubelet request a pull or use the
-// image. If the time is unknown, imageCheckedBy returns maxInstant.
+// successful check, the runtime reports whether it has the image. Before a successful check, the kubelet cannot request
+// a pull or use the image. If the time is unknown, imageCheckedBy returns maxInstant.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -132,9 +132,9 @@ func (f *fold) imageCheckedBy(index int16) instant {
 }
 
 // pullEventsOf returns the evidence that contains the Events about a container's pulls. Usually, this is the
-// container's own evidence. But some Events name only the image and no container. If no Event of the container itself
-// reports a successful or failed pull, and no other container uses the image, pullEventsOf returns the evidence from
-// the Events that name only the image, if there are any.
+// container's own evidence. But some Events name only the image and no container. pullEventsOf returns the evidence
+// from such Events under two conditions: no Event of the container itself reports a successful or failed pull, and no
+// other container uses the image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -168,8 +168,8 @@ func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// endedBefore reports whether the Event's pull ended before a failure. This is certain if the failure came after the
-// beginning of the pull and might have come after its end, because no pull fails while another one is in progress.
+// endedBefore reports whether the Event's pull ended before a failure. The result is true if the pull began before the
+// failure, and the failure might have come after the end of the pull. No pull fails while another pull is in progress.
 func (p pulledEvent) endedBefore(failure window) bool {
 	return p.known() && p.beganBefore(failure) && p.latest < failure.latest
 }

@@ -111,8 +111,8 @@ func (f *fold) usedImage(c *Container) *imageEvidence {
 }
 
 // pulledImage returns the result of usedImage if the container's image was absent at first or was pulled again.
-// Otherwise, pulledImage returns nil, because the image's timestamp does not show the end of a pull during the
-// start-up.
+// For any other image, pulledImage returns nil, because the image's timestamp does not show the end of a pull during
+// the start-up.
 func (f *fold) pulledImage(container string) *imageEvidence {
 	i := slices.IndexFunc(f.e.pod.Containers, func(c Container) bool { return c.Name == container })
 	if i < 0 {

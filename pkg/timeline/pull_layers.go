@@ -11,7 +11,7 @@ import (
 // containerd writes the image again under its other names (internal/cri/server/images, PullImage). A second pull of the
 // image takes longer than pulledOnceWithin, because the runtime asks the registry. containerd of 2023 or earlier, such
 // as 1.6.20, also writes the image a second time under its own name, after two commits of its database. So on a slow
-// disk, one pull can look like two pulls. pulledOnceWithin is not longer, because a near registry can answer a second
+// disk, one pull can look like two pulls. A longer limit would be wrong, because a near registry can answer a second
 // pull within the time of two slow commits.
 const pulledOnceWithin = 5 * time.Millisecond
 
@@ -214,9 +214,9 @@ func (p Pull) Sized() bool {
 	return p.Outcome == imagepull.OutcomeDownloaded && p.Timed && p.ownBytes()
 }
 
-// ownBytes reports whether Bytes returns exactly the number of bytes that the runtime received for this pull alone, and
-// whether no other pull's unpacking delayed them. A layer that the pull might have downloaded can lack a timestamp. In
-// this case, Layers is empty, so ownBytes returns false.
+// ownBytes reports whether Bytes returns exactly the number of bytes that the runtime received for this pull alone,
+// without a delay by another pull's unpacking. If a layer that the pull might have downloaded lacks a timestamp, Layers
+// is empty, so ownBytes returns false.
 func (p Pull) ownBytes() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.waited && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)

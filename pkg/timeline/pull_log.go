@@ -17,7 +17,7 @@ const (
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog shows which other pull a pull waited for,
+// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog shows for which other pull a pull waited,
 // and whether another pull had already downloaded the image. The evidence about one pod cannot show these two facts.
 // PullLog is not safe for concurrent use.
 type PullLog struct {

@@ -123,8 +123,8 @@ func (l *PullLog) modeFor(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtookEarlier reports whether another pod's earlier request was still open when the pull p ended. If so, either the
-// two pulls ran in parallel, or the log missed the end of the earlier pull.
+// overtookEarlier reports whether another pod's earlier request was still open when the pull p ended. In this case,
+// either the two pulls ran in parallel, or the log missed the end of the earlier pull.
 func (l *PullLog) overtookEarlier(p *Pull, uid string) bool {
 	for _, r := range l.openRequests(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

@@ -57,8 +57,8 @@ func (l *PullLog) otherPulls(before time.Time, uid string) []runningPull {
 
 // highestConcurrency returns the highest number of other pulls that ran in parallel with the pull p. Some other pulls
 // have an unknown start. If the node has no pull queue, such a pull counts as running from the time of its request. If
-// the node might have a queue, such a pull might have waited in the queue. Then it counts as running only for a short
-// time before its end.
+// the node might have a queue, such a pull might have waited in the queue. So the pull counts as running only for a
+// short time before its end.
 func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0

@@ -20,7 +20,7 @@ type imageResponseOf struct {
 	present     bool
 	first, last time.Time // the ends of the image's first and latest pulls; zero if the runtime does not report them
 	// unpacked holds the result of unpackTimes for the image, from the latest response that contains all layers.
-	// layersAt is the time of this response. It is zero if no response contained all layers.
+	// layersAt is the time of this response. layersAt is zero if no response contained all layers.
 	unpacked []instant
 	layersAt time.Time
 }
@@ -128,10 +128,10 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime contradicts the Event about a pull request. This is the case if the pod
-// had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull in the queue.
-// Another pod can request a pull later. If this later pull ends while the request is open, the two pulls might have run
-// in parallel. Then PullLog does not set BlockedBy of the later pull.
+// requestRefuted reports whether the runtime contradicts the Event about a pull request. The runtime contradicts the
+// Event if the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull
+// in the queue. Another pod can request a pull later. If this later pull ends while the request is open, the two pulls
+// might have run in parallel. Then PullLog does not set BlockedBy of the later pull.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

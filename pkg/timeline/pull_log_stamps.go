@@ -6,7 +6,7 @@ import (
 )
 
 // If an image was on the node before a pull, only the timestamp of the image's latest pull shows when the pull ended.
-// If another pod's pull of the same image ended soon after, this timestamp belongs to the other pull.
+// If another pod's pull of the same image ended a little later, the timestamp belongs to the other pod's pull.
 
 // widenEnd widens the error bounds around the end of the pull p if the timestamp that limits this end might belong to
 // another pod's pull.
@@ -36,8 +36,8 @@ func (l *PullLog) widenEnd(t *Timeline, p *Pull) {
 	}
 }
 
-// mayWriteStamp reports whether a pull of another pod might have written the timestamp of the image of the pull p. The
-// kubelet's Event about the end of such a pull is at most responseDelay later than the timestamp.
+// mayWriteStamp reports whether a pull of another pod might have written the timestamp of p's image. The kubelet's
+// Event about the end of such a pull is at most responseDelay later than the timestamp.
 func (l *PullLog) mayWriteStamp(at time.Time, p *Pull, uid string) bool {
 	if l.modeFor(p, uid).serial {
 		return false

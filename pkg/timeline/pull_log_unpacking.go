@@ -14,8 +14,8 @@ import (
 // unpackWait is a period in which a pull might have waited until the runtime had unpacked a layer for another pull.
 type unpackWait struct{ from, until time.Time }
 
-// MissesPullsBefore records that the log might lack pulls of other pods that ended before the given time, because the
-// agent did not run or was a previous agent.
+// MissesPullsBefore records that the log might lack pulls of other pods that ended before the given time. Before this
+// time, either no agent ran, or an earlier agent process ran.
 func (l *PullLog) MissesPullsBefore(at time.Time) { l.completeSince = at }
 
 // separateWaits finds the parts of a pull that might be waits for another pull's unpacking. Such a part becomes the
@@ -67,8 +67,8 @@ func (w unpackWait) appendParts(phases []Span, s Span, p *Pull) []Span {
 }
 
 // unpackWaits returns the periods in which the pull p might have waited for another pull's unpacking, before the last
-// byte of p arrived. Each period ends when the runtime had unpacked a layer. It begins with p or with the arrival of a
-// layer, so no layer arrived in the period.
+// byte of p arrived. Each period ends when the runtime had unpacked a layer. Each period begins at the start of p or at
+// the arrival of a layer, so no layer arrived in the period.
 func (l *PullLog) unpackWaits(p *Pull, uid string) (waits []unpackWait) {
 	unpackedMeanwhile := func(layer Layer) bool {
 		return layer.UnpackedAt.After(p.StartedAt) && layer.UnpackedAt.Before(p.DownloadedAt)
@@ -158,7 +158,8 @@ func (o *loggedPull) mayRunAt(at time.Time) bool {
 
 // lockedBy returns the time by which the pull usually holds its first lock, unless another pull holds this lock. Before
 // the lock, the runtime fetches the image's index, its manifest and its config, one after the other. The field
-// resolvedAt shows when the first of them arrived. lockedBy assumes that the others took no longer.
+// resolvedAt shows when the first of these three arrived. lockedBy assumes that the other two together took at most as
+// long as the first.
 func (p *Pull) lockedBy() time.Time {
 	if p.resolvedAt == 0 || p.resolvedAt <= at(p.StartedAt) {
 		return p.StartedAt

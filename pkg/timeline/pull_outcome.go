@@ -41,8 +41,9 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 
 // pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
 // image was absent. With the policy Always, the kubelet always contacts the registry. With the policy IfNotPresent,
-// kubelet 1.35 or newer can contact the registry although the image is present. The kubelet does so if the image was
-// pulled with credentials that the pod might not have (pkg/kubelet/images, EnsureImageExists).
+// kubelet 1.35 or newer can contact the registry although the image is present. The kubelet contacts the registry about
+// a present image if the image was pulled with credentials that the pod might not have (pkg/kubelet/images,
+// EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
 	began := pulled.beganAt()
@@ -130,8 +131,8 @@ func (f *fold) pulledForOtherContainer(c *Container, started milestoneKey) bool 
 	})
 }
 
-// foundPresent reports whether the kubelet certainly found the image on the node. This is certain if the image's first
-// pull ended before the kubelet started work on the container, and if the pull policy is not Always.
+// foundPresent reports whether the kubelet certainly found the image on the node. The result is true if the pull policy
+// is not Always, and the image's first pull ended before the kubelet started work on the container.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)

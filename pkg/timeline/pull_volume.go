@@ -15,11 +15,11 @@ func (e *Evidence) isVolume(index int16) bool {
 	return c != nil && c.Kind == KindImageVolume
 }
 
-// volumeUsedBy returns the latest possible time of the kubelet's first use of an image volume. This is the creation of
-// the pod's first container. But if a pull of the volume's image failed, the containers that do not mount the volume
-// can be created earlier. No evidence shows which containers mount the volume. So after a failed pull, the result is
-// the creation of the container that the kubelet created last, or maxInstant if the kubelet has not created all
-// containers.
+// volumeUsedBy returns the latest possible time of the kubelet's first use of an image volume. Usually, the first use
+// is the creation of the pod's first container. But if a pull of the volume's image failed, the containers that do not
+// mount the volume can be created earlier. No evidence shows which containers mount the volume. So after a failed pull,
+// the result is the creation of the container that the kubelet created last, or maxInstant if the kubelet has not
+// created all containers.
 func (e *Evidence) volumeUsedBy(volume int16) instant {
 	if !e.pullFailed(volume) {
 		return e.firstCreatedBy()
@@ -55,10 +55,11 @@ func (e *Evidence) pullFailed(index int16) bool {
 	return e.containers[index].statusFailure != nil || len(e.pullEventsOf(index).failures) > 0
 }
 
-// statusFailuresOf returns the failed pulls of an image that the statuses of a container report: the first failure, and
-// the later failures. Package podwatch finds out whether a status concerns the container's own image or the image of a
-// volume. Agents up to v1.0 did not distinguish them. So if Events report a failed pull for a volume, but neither an
-// Event for the container nor a status for the volume, the statuses of the container count for the volume.
+// statusFailuresOf returns the failed pulls of an image, according to the statuses of a container: the first failure,
+// and the later failures. Package podwatch finds out whether a status concerns the container's own image or the image
+// of a volume. Agents up to v1.0 did not distinguish these two images. So the statuses of the container count for a
+// volume under two conditions: only Events report a failed pull for the volume, and no Event reports a failed pull for
+// the container.
 func (e *Evidence) statusFailuresOf(index int16) (first *failureEvent, later []failureEvent) {
 	c := &e.containers[index]
 	if c.statusFailure == nil {
@@ -78,9 +79,10 @@ func (e *Evidence) statusFailuresOf(index int16) (first *failureEvent, later []f
 // stepsBeforeContainers returns how many steps of an image volume happened before the kubelet's work on the containers.
 // After a failed pull, the kubelet works on the containers that do not mount the volume, and on other volumes, before
 // it pulls the volume's image again. With the policy Always, even the first failed pull can come after the first
-// container. So after a failed pull, only steps count that certainly happened before this work. If no evidence shows a
-// failed pull, all steps count up to a step that certainly happened later. Such a step shows that an earlier pull
-// failed unnoticed.
+// container. So after a failed pull, stepsBeforeContainers counts only the steps that certainly happened before the
+// work on the containers. If no evidence shows a failed pull, stepsBeforeContainers counts all steps before the first
+// step that certainly happened later than this work began. Such a late step shows that an earlier pull failed
+// unnoticed.
 func (f *fold) stepsBeforeContainers(c *Container, steps []step) int {
 	began, worked, created := maxInstant, maxInstant, f.e.firstCreatedBy()
 	for _, o := range f.containers {
@@ -173,8 +175,8 @@ func (f *fold) awaitsVolume(c *Container, t instant) bool {
 	return f.e.usedBy(index) == maxInstant && !(f.e.pullFailed(index) && f.initializes(t))
 }
 
-// initializes reports whether an init container had run at the instant t, but had not succeeded, or whether a sidecar
-// had run, but had not passed its startup probe.
+// initializes reports whether an init container or a sidecar was in one of these states at the instant t: the init
+// container had run but had not succeeded, or the sidecar had run but had not passed its startup probe.
 func (f *fold) initializes(t instant) bool {
 	return slices.ContainsFunc(f.containers, func(c *Container) bool {
 		index, done := f.index(c.Name), time.Time{}
@@ -197,8 +199,8 @@ func (f *fold) isLaterPull(b *boundary) bool {
 	return key.container != podWide && key.attempt > 0 && f.e.isVolume(key.container)
 }
 
-// delaysNothing reports whether a boundary is part of the pull of an image volume that happened while an init container
-// ran, or before a sidecar passed its startup probe.
+// delaysNothing reports whether a boundary belongs to a pull of an image volume that did not delay the pod. The result
+// is true if a pull of the volume's image failed, and initializes returns true for the time of the boundary.
 func (f *fold) delaysNothing(b boundary) bool {
 	index := b.bound.key.container
 	return index != podWide && f.e.isVolume(index) && f.e.pullFailed(index) && f.initializes(b.bound.estimate())
@@ -207,10 +209,10 @@ func (f *fold) delaysNothing(b boundary) bool {
 // pullsAgain reports whether the kubelet asks the registry about an image volume at each sync of the pod.
 func (c *Container) pullsAgain() bool { return c.Kind == KindImageVolume && c.PullPolicy == PullAlways }
 
-// withVolumePulls adds the phases of pulls of image volumes to the candidates for a wait of the kubelet, if these pulls
-// might have taken most of the wait. withVolumePulls considers only pulls after the first sync of the pod: pulls after
-// a failed pull, and the pulls at each sync with the policy Always. The result "pulling" is the longest possible time
-// of these pulls within the wait.
+// withVolumePulls examines whether pulls of image volumes might have taken most of a wait of the kubelet. If so,
+// withVolumePulls adds the phases of these pulls to the candidates for the wait. withVolumePulls considers only pulls
+// after the first sync of the pod: pulls after a failed pull, and the pulls at each sync with the policy Always. The
+// result "pulling" is the longest possible time of these pulls within the wait.
 func (f *fold) withVolumePulls(
 	from, to *bound, until instant, w phaseCandidates,
 ) (all phaseCandidates, pulling time.Duration) {
@@ -239,8 +241,8 @@ func (f *fold) withVolumePulls(
 }
 
 // awaitsSync reports whether a wait of the kubelet ends only at another sync of the pod. The wait begins with the
-// milestone "from". In one sync, the kubelet starts all main containers, one after the other. Between them, it does not
-// pull the images of volumes.
+// milestone "from". In one sync, the kubelet starts all main containers, one after the other. Between the starts of two
+// main containers, the kubelet does not pull the images of volumes.
 func (f *fold) awaitsSync(from milestoneKey, w phaseCandidates) bool {
 	switch w.phases[0] {
 	case PhaseImageBackoff, PhaseCrashBackoff, PhaseContainerConfig:
@@ -270,9 +272,9 @@ func isUnfinishedPull(m Milestone) bool {
 	return false
 }
 
-// laterPullTime returns the longest possible time from a milestone until an instant in which the kubelet pulled the
-// image of a volume, after the first attempt. If the Events do not show each of these pulls, the result is the whole
-// time.
+// laterPullTime returns how long, at most, the kubelet pulled the image of a volume between the milestone "from" and
+// the instant "until". laterPullTime does not count the first attempt. If the Events do not show each of these pulls,
+// the result is the whole time.
 func (f *fold) laterPullTime(index int16, from *bound, until instant) (busy time.Duration) {
 	evidence, p := f.e.pullEventsOf(index), &f.pulls[index]
 	known := f.knowsAllEvents() && (from.key.container != index || !isUnfinishedPull(from.key.milestone))

@@ -12,8 +12,8 @@ const (
 	// with its status and retries after 10 s if the API server was unavailable (client-go, tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// If the runtime did not report all layers of a new image, the agent repeats its query. layersGrace limits how long
-	// the agent does so.
+	// If the runtime did not report all layers of a new image, the agent repeats its query. layersGrace limits the time
+	// in which the agent repeats the query.
 	layersGrace = 15 * time.Second
 	// requeryAfter is the minimum wait before the agent repeats a query to the runtime. The agent repeats a query if
 	// the response lacked facts that the agent expects.

@@ -29,15 +29,15 @@ type Sandbox struct {
 	// meaningful only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is the field created_at of CRI. Depending on the runtime, created_at contains BegunAt, NetworkReadyAt
-	// or RunningAt. The agent sets CreatedAt only if it does not know which of them created_at contains.
+	// or RunningAt. The agent sets CreatedAt only if it does not know which of these three times created_at contains.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). If ImageFirst is
 	// true, ImageStoredAt is the end of the pull that brought the sandbox image to the node, or zero if unknown.
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
-	// If Unstamped is true, at least one of the sandbox's times BegunAt, NetworkReadyAt and RunningAt stays unknown,
-	// because this runtime can never report it. The agent derives Unstamped from the runtime's name, version or
-	// response. For example, Unstamped is true for CRI-O, for containerd 1.x, and for the shim of a virtual machine.
+	// Unstamped is true if the runtime can never report at least one of the sandbox's times BegunAt, NetworkReadyAt
+	// and RunningAt. The agent derives Unstamped from the runtime's name, version or response. For example, Unstamped
+	// is true for CRI-O, for containerd 1.x, and for the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 

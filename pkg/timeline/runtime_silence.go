@@ -25,8 +25,9 @@ type SilenceLog struct{ silences []RuntimeSilent }
 // Observe adds a silence and ignores other observations.
 func (l *SilenceLog) Observe(o Observation) {
 	silent, ok := o.(RuntimeSilent)
-	// If the clock was set back, the silence can seem to end before it begins. Such a silence is not needed, because
-	// the change makes all start-ups in progress unclear. Round removes the readings of the monotonic clock.
+	// If the clock was set back, the silence can seem to end before it begins. Observe ignores such a silence, because
+	// the change of the clock makes all start-ups in progress unclear. Round removes the readings of the monotonic
+	// clock.
 	if !ok || !silent.From.Round(0).Before(silent.Until.Round(0)) {
 		return
 	}

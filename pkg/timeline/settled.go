@@ -50,7 +50,7 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 // graceOver reports whether the start-up ended and the agent has waited longer than "grace" for late evidence. The wait
 // begins when the agent learns that the start-up ended, or at Scope.ResumedAt, whichever is later. If the clock is
 // set back, the beginning of the wait can be in the future. If the wait begins more than "grace" in the future,
-// graceOver also returns true. Otherwise, the agent would wait until the clock catches up.
+// graceOver also returns true. Without this rule, the agent would wait until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {

@@ -42,8 +42,8 @@ type TerminationEvidence struct {
 
 	sandboxReady instant // the latest request to the runtime that found a ready sandbox; zero if there is none
 	sandboxDown  instant // the first response after sandboxReady without a ready sandbox; zero if there is none
-	// networkLast is true if the runtime calls the network plugin after the sandbox has stopped. containerd does so.
-	// CRI-O calls the plugin first, and it never reports when a sandbox began.
+	// networkLast is true if the runtime calls the network plugin after the sandbox has stopped. An example is
+	// containerd. CRI-O calls the plugin before the sandbox stops, and CRI-O never reports when a sandbox began.
 	networkLast bool
 
 	gone     instant // when the agent learned that the object was gone; zero while the object exists

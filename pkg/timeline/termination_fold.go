@@ -94,8 +94,8 @@ func (f *terminationFold) goneBy() instant {
 // second result reports whether there is evidence for this time. There are three kinds of evidence:
 //   - The first Killing Event contains the time when the kubelet began to stop the containers.
 //   - Since Kubernetes 1.34, the kubelet writes the new generation of the object to status.observedGeneration. The
-//     kubelet does this after it begins to stop the containers, and the status arrives late. So podlapse usually
-//     estimates that the stop began at the time of the deletion request.
+//     kubelet writes this status after it begins to stop the containers, and the status arrives late. So podlapse
+//     usually estimates that the stop began at the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the kubelet began the stop one grace period before the
 //     kill, or earlier. If the kill came much later than one grace period after the request, this evidence does not
 //     show the true start of the stop. Either the kubelet began late, or the kill came late.
@@ -168,9 +168,10 @@ const leastGrace = 2 * time.Second
 // to stop the container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.e.grace, leastGrace) }
 
-// killedOnTime reports whether a kill of the container shows exactly when the kubelet began to stop the pod. If so,
-// the kubelet began f.killAfter() before the kill. killedOnTime returns false for a container with a pre-stop hook.
-// killedOnTime also returns false for a sidecar, because a sidecar stops after the containers that it serves.
+// killedOnTime reports whether a kill of the container shows exactly when the kubelet began to stop the pod. In this
+// case, the time from the beginning of the stop to the kill is f.killAfter(). killedOnTime returns false for a
+// container with a pre-stop hook. killedOnTime also returns false for a sidecar, because a sidecar stops after the
+// containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.e.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

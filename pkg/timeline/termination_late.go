@@ -44,6 +44,6 @@ func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
 }
 
 // graceUnknown reports whether the original grace period is unknown. When the kubelet finally deletes the object, it
-// sets the grace period to 0. If the agent first sees the object after that, the original grace period is no longer
-// visible.
+// sets the grace period to 0. If the agent first sees the object after this change, the original grace period is no
+// longer visible.
 func (f *terminationFold) graceUnknown() bool { return f.e.grace == 0 && !f.e.learnedLive }

@@ -117,7 +117,7 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 
 // toPhases converts the steps to phases without gaps. If the end of a step is unknown, the method merges the step with
 // the following steps. If all possible phases of the merged steps have the same cause, the merged phase has the name of
-// the first step. Otherwise, the merged phase is PhaseUnattributed.
+// the first step. If the causes differ, the merged phase is PhaseUnattributed.
 func (f *terminationFold) toPhases(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()

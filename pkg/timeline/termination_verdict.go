@@ -102,7 +102,7 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 // killUnexplained reports whether the reason for a container's kill is unknown. Before an unexplained kill, the
 // container might not have received a stop signal. The result depends on the phases of the container:
 //   - If any phase is not PhaseUnattributed, the result is false.
-//   - If all phases are PhaseUnattributed, the result is true if PhaseKill is a possible part of at least one of them.
+//   - If all phases are PhaseUnattributed, the result is true if at least one phase might include PhaseKill.
 //   - If there are no phases, the result is true if Stop.Timed is false.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false

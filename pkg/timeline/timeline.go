@@ -41,8 +41,8 @@ type Timeline struct {
 
 	CreatedAt time.Time
 	// SettledAt is the time when the start-up ended. SettledAt is zero in StateStarting. After SettledAt, late
-	// evidence can arrive. So Evidence.Settled returns true only later. The name of the field is kept for
-	// compatibility with the field settled_at of the API.
+	// evidence can arrive. So Evidence.Settled returns true only some time after SettledAt. The name of the field is
+	// kept for compatibility with the field settled_at of the API.
 	SettledAt time.Time
 	// Total is SettledAt minus CreatedAt. In StateStarting, Total is the time since CreatedAt. Total equals the sum of
 	// the phases' durations exactly. TotalError is the error bound of Total: the maximum of |Total − truth|.
@@ -58,7 +58,7 @@ type Timeline struct {
 	Milestones     []MilestoneEvidence
 	Conflicts      []Conflict
 	Skew           Skew // the skew of the clocks when the timeline was computed
-	// Missing lists milestones without evidence, in the form milestone[/container][#attempt]. It can also contain
+	// Missing lists milestones without evidence, in the form milestone[/container][#attempt]. Missing can also contain
 	// MissingClock, and texts about limits that the agent reached.
 	Missing []string
 	// Unreported lists the milestones that lack evidence because the runtime can never report them. The entries have
@@ -211,8 +211,8 @@ type Pull struct {
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
 	// Unconfirmed is true if only Events report the Failure of a failed pull. The same failure in the pod's status
-	// would confirm it, because tenants cannot write the status. The pod's status arrives some seconds after the
-	// Event, and does not report every attempt.
+	// would confirm the failed pull, because tenants cannot write the status. The pod's status arrives some seconds
+	// after the Event, and does not report every attempt.
 	Unconfirmed bool
 
 	// Credentials is the part of the pull's duration that a credential plugin of the kubelet might have used.
@@ -233,8 +233,8 @@ type Pull struct {
 	// run in parallel share the node's network link.
 	Beside int
 
-	// reportedError is the error bound of Pull if it depends only on the duration that the kubelet reported. It is zero
-	// if the kubelet reported no duration.
+	// reportedError is the error bound of Pull if it depends only on the duration that the kubelet reported.
+	// reportedError is zero if the kubelet reported no duration.
 	reportedError time.Duration
 
 	early    bool    // another pull might have downloaded some bytes before this pull began
@@ -245,7 +245,8 @@ type Pull struct {
 	imageLayers []Layer // all layers of the image; nil if the runtime does not report them
 	resolvedAt  instant // when the image's manifest arrived on the node; zero if unknown
 	// stampedAt is a timestamp of the image that limits FinishedAt, although another pod's pull might have written it.
-	// stampedAt is zero if there is no such timestamp. endsSince is the earliest end of the pull without the timestamp.
+	// stampedAt is zero if there is no such timestamp. If stampedAt is ignored, endsSince is the earliest possible end
+	// of the pull.
 	stampedAt, endsSince instant
 }
 
