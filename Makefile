@@ -1,12 +1,12 @@
 # `make up` runs podlapse on a real node, `make test` runs all tests, and `make help` lists the targets.
 
-# `make matrix` writes its results into the repository. These results do not change the agent, so VERSION
-# ignores them when it adds "-dirty".
+# `make matrix` writes its results into the repository. Changes of these results do not add "-dirty" to VERSION,
+# because the results are not part of the agent.
 VERSION ?= $(shell git describe --tags --always 2>/dev/null || echo unknown)$(shell git status --porcelain \
 	--untracked-files=no -- . ':!docs/compatibility.md' ':!lab/compatibility' 2>/dev/null | grep -q . && echo -dirty)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-# The builds of the agent, of the lab and of the node's programs use the same flags. So they share compiled packages in
-# Go's build cache. The compiler omits the debugging information, because the linker would remove it later.
+# The builds of the agent, of the lab and of the node's programs use the same flags. So these builds share compiled
+# packages in Go's build cache. The compiler omits the debugging information, because the linker would remove it later.
 GOBUILD := -trimpath -gcflags=all=-dwarf=false
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 AGENT   := bin/podlapse-agent
@@ -28,8 +28,8 @@ FUZZTIME ?= 10000x
 SCENARIOS := rollout install runtime-proxy command-line revisions documentation alerts first-light network-failure serial-queue workload accuracy restart pulls \
 	lost-events unpack no-watch costly-namespace prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health node-startup probes annotations stream-truth page \
 	report many-workloads what-if
-# $(call CHOICE,NUMBER) is a number from 1 to NUMBER. It depends on the number of commits and on the day of
-# the year.
+# $(call CHOICE,NUMBER) is a number from 1 to NUMBER. The number depends on the number of commits and on the day of the
+# year.
 CHOICE = $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(1) + 1)))
 # Each run of `make test` runs only one of these groups of scenarios, so that `make test` takes less time.
 # `make test-long` runs all groups. A plus sign separates the scenarios of a group.
@@ -84,8 +84,8 @@ FORCE:
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
-# `make up` compiles the lab and the agent while it downloads the modules. After the downloads, it builds the image. At
-# the same time, the lab builds the programs of the node, such as containerd.
+# `make up` compiles the lab and the agent while it downloads the modules. After the downloads, `make up` builds
+# the image. During the build of the image, the lab builds the programs of the node, such as containerd.
 up: ## Start a node with the agent and a sample workload (needs root on Linux).
 	@$(MAKE) --no-print-directory prefetch & downloads=$$!; trap 'kill $$downloads 2>/dev/null' EXIT; \
 	$(MAKE) --no-print-directory lab build && wait $$downloads
@@ -93,7 +93,7 @@ up: ## Start a node with the agent and a sample workload (needs root on Linux).
 	$(LAB) up --agent $(AGENT) --image $(LOCAL_ARCHIVE) --sample
 
 # `go list` downloads exactly the modules that the build needs. If a download fails, `make prefetch` ignores the
-# error. The build step that needs the module reports it later.
+# error. The build step that needs the module reports the error later.
 prefetch: ## Download the modules of the node's programs, and install buildah for the image.
 	@command -v buildah >/dev/null || ./image.sh prepare >/dev/null 2>&1 || true
 	@[ -n "$(STACK)" ] || for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
@@ -184,8 +184,8 @@ $(GOVULNCHECK):
 
 # The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes to files
 # outside the module. So the lab's tests run with -count=1. The packages in ONE_GOROUTINE and ONE_GOROUTINE_LAB, and
-# their tests, use only one goroutine. The race detector would make these tests five times slower, so they run without
-# it.
+# their tests, use only one goroutine. The race detector would make these tests five times slower, so Make runs these
+# tests without the race detector.
 ONE_GOROUTINE     := ./pkg/timeline ./internal/whatif
 ONE_GOROUTINE_LAB := ./internal/manifests ./internal/monitoring
 unit: ## Run the tests that need no node.

@@ -57,8 +57,8 @@ if command -v go >/dev/null; then
 	arguments+=(--volume "$(go env GOMODCACHE):/go/pkg/mod" --volume "$(go env GOCACHE):/root/.cache/go-build")
 fi
 
-# Build one platform after the other, so that the order of the platforms in the image is always the same. After
-# concurrent builds, buildah lists the platform whose build ended first as the first platform.
+# Build one platform after the other, so that the order of the platforms in the image is always the same. If
+# buildah built several platforms at once, the platform whose build ended first would be the first in the image.
 platforms=${PLATFORMS:-linux/amd64,linux/arm64}
 for platform in ${platforms//,/ }; do
 	image build --manifest "$name" --platform "$platform" --format oci \

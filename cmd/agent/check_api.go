@@ -183,8 +183,8 @@ func (k controlPlane) nodeImpersonationLimit() finding {
 	return f
 }
 
-// permissionUnknown returns true if a request failed, but not because of a denied permission. The agent then does not
-// know whether it has the permission.
+// permissionUnknown returns true if a request failed for a reason other than a denied permission. The agent then does
+// not know whether it has the permission.
 func permissionUnknown(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) checkEvents() finding {

@@ -11,8 +11,8 @@ import (
 )
 
 // Only users of an earlier tool need the compatibility features. Only this file imports the compatibility features. To
-// remove a compatibility feature, delete its directory. Then delete its import and its line in this file. The table
-// "Core and compatibility" in docs/architecture.md lists the compatibility features.
+// remove a compatibility feature, delete its directory. Then delete the feature's import and the feature's line in this
+// file. The table "Core and compatibility" in docs/architecture.md lists the compatibility features.
 
 func (c *config) compatibility() []feature.Feature {
 	return []feature.Feature{

@@ -135,8 +135,8 @@ func (c *config) reportTable() flags.Table {
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "maximum memory for the history and for the hourly sums of start-ups and pulls, 0 to 64MiB. The " +
 				"history contains the latest deleted pods, at most 1000; one start-up takes about 2 KiB. \"kubectl " +
-				"podlapse report\" reads the hourly sums, which take at most a quarter of the memory. 0: the agent " +
-				"keeps neither",
+				"podlapse report\" reads the hourly sums, which take at most a quarter of the memory. 0: no history " +
+				"and no hourly sums",
 			Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
@@ -144,7 +144,7 @@ func (c *config) reportTable() flags.Table {
 				"longer exists. For each terminating pod, the agent queries the runtime up to once per second"),
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
 			"send one OTLP trace for each rollout instead of one trace for each pod. The trace of a rollout "+
-				"contains the start-ups of all pods with the same owner and the same revision, for example of all "+
+				"contains the start-ups of all pods with the same owner and the same revision, for example the "+
 				"pods of one revision of a Deployment. Requires OTEL_EXPORTER_OTLP_ENDPOINT"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
 			"continue the OTLP trace of a pod after its start-up, with completed container runs and the kubelet's "+

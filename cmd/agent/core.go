@@ -77,7 +77,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *servedData,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // without this reference, Go can free the contents after the restore
+	kept.left = state.Contents{} // removes this reference, so that Go can free the contents after the restore
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Optional: reconcile.Optional{

@@ -23,8 +23,8 @@ func newDeliveries(reported func(timeline.Timeline)) *deliveries {
 }
 
 // addSink registers a sink. When the sink has written, sent or dropped a start-up, it must call the returned function
-// once. If the sink drops a start-up because the agent stops, the sink must not call the function, so that the next
-// agent can report the start-up.
+// once. If the sink drops a start-up because the agent stops, the sink must not call the function. The next agent
+// can then report the start-up.
 func (r *deliveries) addSink() func(timeline.Timeline) {
 	r.sinks++
 	return r.sinkDone

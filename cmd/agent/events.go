@@ -27,11 +27,11 @@ func newEvents(d deps, runtime *cri.Source, observe func(context.Context, timeli
 
 // withoutStarts returns the function that decides whether an Event watch leaves out the Events Created and Started. The
 // runtime reports in nanoseconds when each container was created and started. So while the runtime is connected,
-// records do not need these two Events.
+// records do not need the Events Created and Started.
 //
-// withoutStarts returns nil if every watch must include these two Events. Without a runtime, records need the two
-// Events, because they show when a container was created and started. With --events=cluster, every watch includes the
-// two Events, because the traces of --life-traces contain all Events.
+// withoutStarts returns nil if every watch must include the Events Created and Started. Without a runtime, records
+// need these Events to show when a container was created and started. With --events=cluster, every watch includes the
+// Events Created and Started, because the traces of --life-traces contain all Events.
 func withoutStarts(c config, runtime *cri.Source) func() bool {
 	if runtime == nil || c.events == eventsCluster {
 		return nil

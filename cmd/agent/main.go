@@ -44,8 +44,8 @@ func main() {
 }
 
 // stopOnSignals calls the function "stop" at the first signal, and the function "end" at the second signal. For the
-// duration of sameSignal, stopOnSignals ignores repetitions of the first signal. The reason is GNU timeout, which sends
-// its signal twice: once to its child, and once to the child's process group.
+// duration of sameSignal, stopOnSignals ignores repetitions of the first signal. For example, GNU timeout sends its
+// signal twice: once to its child, and once to the child's process group.
 func stopOnSignals(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals
@@ -82,8 +82,8 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	program := cli.Program{Name: name, Commands: commands(name)}
 	if name == cli.PluginProgram {
 		for _, c := range commands(cli.AgentProgram) {
-			// AgentOnly omits "completion", so the plugin does not recommend "podlapse-agent completion". The script of
-			// that command does not complete the commands of the plugin.
+			// AgentOnly omits "completion", so the plugin does not recommend "podlapse-agent completion". The script
+			// from "podlapse-agent completion" does not complete the commands of the plugin.
 			isOwn := func(own cli.Command) bool { return own.Name == c.Name }
 			if !slices.ContainsFunc(program.Commands, isOwn) && c.Name != "completion" {
 				program.AgentOnly = append(program.AgentOnly, c.Name)

@@ -22,7 +22,7 @@ const collectAt = 40
 
 // limitMemory makes Go's garbage collector run more often than by default. When the memory in use approaches the limit
 // of the process's cgroup, the garbage collector runs even more often. Go itself applies the variables GOGC and
-// GOMEMLIMIT at the start of the program. If one of them is set, limitMemory does not replace its value.
+// GOMEMLIMIT at the start of the program. If GOGC or GOMEMLIMIT is set, limitMemory keeps the value.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)

@@ -57,8 +57,8 @@ func (c *config) nodeTable() flags.Table {
 				"While pods start, the agent reads /proc/pressure"),
 		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
 			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
-				"ready. Until this pod is ready, the agent lists the Node object. In the first 3 minutes after "+
-				"its own start, it does so once per second, and then every 10 seconds. Requires a ServiceAccount "+
+				"ready. Until this pod is ready, the agent lists the Node object once per second. When the agent "+
+				"has run for 3 minutes, it lists the Node object only every 10 seconds. Requires a ServiceAccount "+
 				"that can list and watch nodes"),
 		{
 			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,

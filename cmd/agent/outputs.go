@@ -77,7 +77,7 @@ func (out outputs) send(r reconcile.Report) {
 }
 
 // nodeStarted passes the node's start-up to the traces. If a selected record format has records for the node's
-// start-up, nodeStarted also passes it to the records.
+// start-up, nodeStarted also passes the start-up to the records.
 func (out outputs) nodeStarted(r api.NodeStartUpRecord) {
 	if out.lines != nil && out.terminations {
 		out.lines.OfferNodeStartUp(r)

@@ -32,7 +32,7 @@ type savedState struct {
 	reported func(timeline.Timeline)
 }
 
-// newSavedState opens the directory of --state-dir. Then carriedOn computes the new value of scope.Since.
+// newSavedState opens the directory of --state-dir, and replaces scope.Since with the result of carriedOn.
 func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 	c := d.config
 	if c.stateDir == "" {
@@ -74,8 +74,8 @@ func (s savedState) components() []component {
 
 // carriedOn returns the new Scope.Since. The agent reports the start-ups of all pods that reached the node after
 // Scope.Since. The argument "since" is the previous agent's Scope.Since. By default, carriedOn returns "since"
-// unchanged. If "since" is more than newsFor before now, carriedOn returns now minus newsFor. If "since" is zero or
-// later than now, carriedOn returns now.
+// unchanged. If "since" is more than newsFor before "now", carriedOn returns "now" minus newsFor. If "since" is zero
+// or later than "now", carriedOn returns "now".
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -102,7 +102,7 @@ func (s savedState) knownUIDs() []string {
 }
 
 // restoreSums adds the previous agent's hourly sums for the report to this agent's sums. If the previous agent's sums
-// are unusable, they are lost when the agent next saves its sums.
+// are unusable, restoreSums logs a warning, and the agent later overwrites the unusable sums.
 func (s savedState) restoreSums(d deps, sums *tally.Tally) {
 	if s.dir == nil {
 		return

@@ -38,7 +38,7 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 }
 
 // readerGone reports whether a file, for example a pipe, has lost its reader. readerGone does not block. If a pipe has
-// no readers, poll(2) reports POLLERR, even without a request for POLLERR.
+// no readers, poll(2) reports POLLERR, even if the caller did not request POLLERR.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {

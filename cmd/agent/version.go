@@ -55,7 +55,7 @@ func runVersion(_ context.Context, call cli.Call) int {
 		return code
 	}
 	build := thisBuild()
-	// the kubectl plugin also prints the agent's name, because both are the same program
+	// the kubectl plugin also prints the agent's name, because the plugin and the agent are one program
 	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", cli.AgentProgram, build.version, build.revision,
 		build.goVersion)
 	return cli.ExitOK

@@ -31,12 +31,12 @@ type Result[A any] struct {
 	Err   error
 }
 
-// Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first,
-// so that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same
-// time. In addition, Each can wait for up to maxSilent silent agents. An agent is silent if it has not responded
-// within silentAfter. The argument "limit" is the maximum wait for each agent. If at most maxSilent agents do not
-// respond, each of them delays the queries to other agents by at most silentAfter. If ctx ends before Each queries an
-// agent, the error in this agent's result wraps ErrNotQueried and the error of ctx.
+// Each queries all agents and returns the responses in the order of the agents. Each queries the ready agents first, so
+// that dead agents do not delay the responses of the ready agents. Each queries at most AtOnce agents at the same time.
+// In addition, Each can wait for up to maxSilent silent agents. An agent is silent if it has not responded within
+// silentAfter. The argument "limit" is the maximum wait for each agent. While at most maxSilent agents are silent, a
+// silent agent delays the queries to other agents by at most silentAfter. If ctx ends before Each queries an agent, the
+// error in this agent's result wraps ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, query func(context.Context, client.Client) (A, error),
 ) []Result[A] {

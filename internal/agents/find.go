@@ -67,7 +67,8 @@ func (a Agent) release() {
 	}
 }
 
-// list is the response to a list request. Like object and pod, list contains only the fields that this package reads.
+// list is the response to a list request. The types list, object and pod contain only the fields that this package
+// reads.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -161,8 +162,8 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// During a rollout, a node can have two agent pods. isBetterThan reports whether the pod "p" is a better choice for
-// the node's agent than the pod "than".
+// During a rollout, a node can have two agent pods. isBetterThan reports whether commands must query the pod p instead
+// of the pod in the argument "than".
 func (p pod) isBetterThan(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
 		return a

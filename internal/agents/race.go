@@ -24,9 +24,9 @@ type race struct {
 // decide sends the request over the proxy. If the request over the proxy fails, or gets no response within raceAfter,
 // decide also sends the request over a port-forward. If experience.preferForward is true, decide starts with the
 // port-forward instead of the proxy. If the proxy's error response shows that a port-forward would also fail
-// (attempt.final), decide immediately returns this response. If the proxy or a port-forward reaches the agent
-// (attempt.reached), later requests to the agent use the way that reached it first. The agent can receive the request
-// twice. A repeated request is harmless, because requests have no body and change nothing.
+// (attempt.final), decide immediately returns this response. Later requests to the agent use the proxy or the
+// port-forward, whichever reached the agent first (attempt.reached). The agent can receive the request twice. A
+// repeated request is harmless, because requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -95,7 +95,7 @@ func (r *race) recordSuccess(got attempt) *http.Response {
 
 // fellBack stores why a port-forward replaced the proxy: the proxy failed or did not respond in time. If a reason is
 // already stored, fellBack keeps the old reason. If the proxy has not reached any agent yet, fellBack sets
-// preferForward. Then the first requests to other agents start with a port-forward.
+// preferForward. If preferForward is set, the first requests to other agents start with a port-forward.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {
 		e.preferForward.Store(true)

@@ -46,7 +46,7 @@ type experience struct {
 	proxyReaches  atomic.Bool // true if the proxy has reached an agent
 	preferForward atomic.Bool // true if requests try the port-forward first
 	mu            sync.Mutex
-	fallback      string // why a port-forward first replaced the proxy (see fellBack); empty without such a reason
+	fallback      string // why a port-forward first replaced the proxy (see fellBack), or empty
 }
 
 // Unreached is the error of a request that failed in both ways: through the API server's proxy, and through a
@@ -59,8 +59,8 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain shortens an error that wraps an *Unreached. In this case, Plain returns only the *Unreached, without the
-// address of the request. Plain returns every other error unchanged.
+// Plain shortens an error that wraps an *Unreached: it returns only the *Unreached, without the address of the request.
+// Plain returns every other error unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {

@@ -16,8 +16,8 @@ import (
 // responseTimeout is the timeout of one request to the API server.
 const responseTimeout = 10 * time.Second
 
-// If the API server forbids a request, the report to package health begins with remedy. The API server's message
-// follows remedy, because this message is long. Package health truncates long reports.
+// If the API server forbids a request, the report to package health begins with remedy. The API server's message comes
+// after remedy, because package health truncates long reports.
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 

@@ -84,9 +84,10 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes the errors in the list "failed" to standard error. For agents that did not respond, it writes at
-// most maxFailures errors, and then the number of the other errors. For agents that the command could not query in
-// time, it writes only their number. If a list omits pods, noteFailed writes the number of these pods.
+// noteFailed writes the errors in the list "failed" to standard error. For agents that did not respond, noteFailed
+// writes at most maxFailures errors, and then the number of the other errors. For agents that the command could not
+// query in time, noteFailed writes only the number of agents. If a list omits pods, noteFailed writes the number of
+// these pods.
 func (a agentQuery) noteFailed(failed []error) {
 	unresponsive, late := 0, 0
 	for _, err := range failed {
@@ -157,8 +158,8 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return responses, failed, nil
 }
 
-// eachAgent queries agents and passes each response to the function "take" as soon as it arrives. So memory does not
-// hold the responses of all agents at the same time. eachAgent calls "take" for one response at a time, in any order.
+// eachAgent queries agents and passes each response to the function "take" as soon as it arrives. So eachAgent never
+// holds the responses of all agents in memory. eachAgent calls "take" for one response at a time, in any order.
 // eachAgent returns the agents that responded, and the errors of the other agents. If no agent responds, eachAgent
 // fails.
 func eachAgent[A any](

@@ -65,8 +65,8 @@ func (c Call) withArgs(args []string) Call {
 	return c
 }
 
-// suggestions returns at most maxSuggestions names that start with the text in "beginning". It drops names that
-// contain special characters, because names are untrusted and shells would evaluate these characters.
+// suggestions returns at most maxSuggestions names that start with the text in "beginning". suggestions drops names
+// that contain special characters, because names are untrusted and shells would evaluate these characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
@@ -124,9 +124,9 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 	}
 }
 
-// suggestValues returns the suggestions for the value of a flag. suggestValues first parses the flags that the user
-// has already typed, because suggestions depend on these flags. It ignores invalid flags, because the command itself
-// reports them.
+// suggestValues returns the suggestions for the value of a flag. suggestValues first parses the flags that the user has
+// already typed, because suggestions depend on these flags. suggestValues ignores invalid flags, because the command
+// itself reports invalid flags.
 func suggestValues(ctx context.Context, table flags.Table, name string, call Call) []string {
 	_, _ = table.Parse(call.Args, call.Getenv, 0)
 	for _, f := range table {

@@ -119,9 +119,10 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	return code
 }
 
-// printStartUps prints start-ups in the output format of the flag -o. With -o table, it prints the waterfall of each
-// start-up if all resources are pods or if there is only one start-up. Otherwise, -o table prints a list and then the
-// waterfall of the slowest start-up.
+// printStartUps prints start-ups in the output format of the flag -o. With -o table, the output has one of two forms.
+// If all resources are pods, or if there is only one start-up, printStartUps prints the waterfall of each start-up. If
+// there are several start-ups and a resource is not a pod, printStartUps prints a list and then the waterfall of the
+// slowest start-up.
 func (a agentQuery) printStartUps(
 	ctx context.Context, c explainConfig, wanted []resource, records []api.Record, failed []error,
 ) int {
@@ -159,8 +160,9 @@ func (a agentQuery) printStartUps(
 	return a.print(text, failed)
 }
 
-// waterfall returns the waterfall of a start-up and at most two more sections. One section describes how long the pod
-// waited while its node was starting. The other section lists changes that would make the start-up faster.
+// waterfall returns the waterfall of a start-up and at most two more sections. One optional section describes how long
+// the pod waited while its node was starting. Another optional section lists changes that would make the start-up
+// faster.
 func (a agentQuery) waterfall(ctx context.Context, record api.Record, page terminal.Page) string {
 	predictions, unknown := whatif.Predict(record)
 	return render.Waterfall(record, page, a.livePulls(ctx, record)...) + a.waitedDuringStartUp(ctx, record, page) +
@@ -182,9 +184,9 @@ func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.Live
 }
 
 // recordsOf returns the start-ups of the resources. The result "failed" contains the errors of agents that did not
-// respond, and the result "none" contains the errors of resources without a start-up. If such a resource has an error
-// other than "not found", recordsOf does not query the remaining resources. For workloads and nodes, recordsOf omits
-// start-ups that ended before the time in the argument "since".
+// respond, and the result "none" contains the errors of resources without a start-up. If the query for a resource fails
+// with an error other than "not found", recordsOf does not query the remaining resources. For workloads and nodes,
+// recordsOf omits start-ups that ended before the time in the argument "since".
 func (a agentQuery) recordsOf(
 	ctx context.Context, wanted []resource, since time.Time,
 ) (records []api.Record, failed, none []error) {
@@ -271,8 +273,8 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time)
 }
 
 // record returns the latest start-up of a pod from the agent of the pod's node. If the API server does not know the
-// pod, or does not allow the user to get the pod, record queries all agents. If record queries all agents, it also
-// returns the errors of agents that did not respond.
+// pod, or does not allow the user to get the pod, the method queries all agents. If the method queries all agents, it
+// also returns the errors of agents that did not respond.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node, bound := a.target.node, "" // bound is the node that the API server returns for the pod
 	if a.cluster != nil && node == "" {
@@ -323,9 +325,9 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	return api.Record{}, nil, unknownPod(pod, len(responses))
 }
 
-// mayBeGone reports whether the API server responded "not found" or "forbidden" to the request for a pod. In these
-// cases, an agent might still know the pod: the pod might be deleted, or the user might have no permission to get the
-// pod from the API server.
+// mayBeGone reports whether the API server responded "not found" or "forbidden" to the request for a pod. An agent
+// might still know a pod that the API server does not return: the pod might be deleted, or the user might have no
+// permission to get the pod from the API server.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)

@@ -26,11 +26,10 @@ func (a agentQuery) noneResponded(failed []error) error {
 }
 
 // missing describes the agents that failed. The result "text" contains two numbers: the number of agents that did not
-// respond, and the number of agents that the command could not query in time. The text omits a number that is zero.
-// The result "first" is the error of the first agent that did not respond. If there is no such agent, "first" is the
-// first error in the list "failed". If the command could not query all agents in time, missing wraps "first" in a
-// *lateError. For a *lateError, the command suggests a longer timeout. It does not suggest the remedy for the agent's
-// error.
+// respond, and the number of agents that the command could not query in time. The text omits a number that is zero. The
+// result "first" is the error of the first agent that did not respond. If there is no such agent, "first" is the first
+// error in the list "failed". If the command could not query all agents in time, missing wraps "first" in a *lateError.
+// For a *lateError, the command suggests a longer timeout instead of the remedy for the agent's error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {
@@ -71,9 +70,9 @@ func (a agentQuery) lateText(late int) string {
 	return fmt.Sprintf("%s %s not queried within the time limit %s", agentsText(late), verb, a.target.limit)
 }
 
-// longerTimeout returns the remedy for agents that the command could not query in time. The remedy suggests a timeout
-// of at most maxLimit. Up to this limit, the timeout is long enough even if none of the agents in the count "late"
-// responds. If the timeout is already maxLimit, the remedy is to repair the agents that do not respond.
+// longerTimeout returns the remedy for agents that the command could not query in time. The argument "late" is the
+// number of these agents. The remedy suggests a timeout that is long enough even if no late agent responds, but at most
+// maxLimit. If the timeout is already maxLimit, the remedy is to repair the agents that do not respond.
 func (a agentQuery) longerTimeout(late int) string {
 	if a.target.limit >= maxLimit {
 		return "repair the agents that do not respond"

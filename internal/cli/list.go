@@ -43,8 +43,8 @@ type view[T any] struct {
 	empty    string        // text instead of an empty table
 	// With -w, the command compares the results of two queries. The function "id" identifies the same item in both
 	// results. If the result of the function "state" has changed for an item, the command prints the item's row again.
-	// The state must not contain durations that grow with time. Otherwise, the command would print every row again
-	// after each query.
+	// The state must not contain durations that grow with time, because they would make the command print every row
+	// again after each query.
 	id, state func(T) string
 }
 
@@ -151,7 +151,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),
 		{
 			Name: "sort-by", Value: strings.Join(orders, "|"),
-			Help: "sort the rows by this column: numbers with the largest first, text alphabetically",
+			Help: "sort the rows by this column: numbers from the largest to the smallest, text alphabetically",
 			Set: func(value string) error {
 				// as in kubectl, the user can write a sort key as {.KEY}
 				if key := strings.TrimPrefix(strings.Trim(value, "{}"), "."); slices.Contains(orders, key) {

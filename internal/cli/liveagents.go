@@ -26,7 +26,8 @@ const (
 )
 
 // keys sends the typed keys until the terminal is closed. A function key sends an escape sequence, whose bytes look
-// like other keys. So keys drops escape sequences. Each escape sequence arrives completely in one read.
+// like other keys. Therefore, the function "keys" drops escape sequences. Each escape sequence arrives completely in
+// one read.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
 	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled

@@ -48,7 +48,7 @@ func (o *output) table(formats ...string) flags.Table {
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
-			Help: "when to print colors. \"auto\": on a terminal, unless NO_COLOR is not empty or TERM is dumb",
+			Help: "when to print colors. \"auto\": on a terminal, unless NO_COLOR has a value or TERM is \"dumb\"",
 			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		widthFlag(&o.width),

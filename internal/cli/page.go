@@ -68,7 +68,7 @@ func runPage(ctx context.Context, call Call) int {
 }
 
 // nodeName returns the node's name from the arguments or from --node: see oneNode. If the command queries one agent at
-// a URL, nodeName refuses a name. The user cannot select this agent by the name of its node.
+// a URL, nodeName refuses a name. An agent at a URL cannot be selected by the name of its node.
 func (r agentAccess) nodeName(args []string, flag string) (string, error) {
 	name, err := oneNode(args, flag)
 	if err == nil && name != "" {

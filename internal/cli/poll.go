@@ -12,7 +12,7 @@ import (
 // with agents.EachDone, which limits the number of concurrent queries.
 const pollEvery = 5 * time.Second
 
-// poller queries agents in rounds. In each round, it queries every agent once. The goroutine that uses the board
+// poller queries agents in rounds. In each round, poller queries every agent once. The goroutine that uses the board
 // starts and ends the rounds.
 type poller struct {
 	agents    []agents.Agent               // empty while the command `top` uses streams

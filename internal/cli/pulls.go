@@ -233,9 +233,9 @@ func (p listedPull) texts() render.PullTexts {
 }
 
 // For a pull in progress, age returns the time since the kubelet requested the pull. The age has its own column,
-// because the agent cannot divide the age between the columns QUEUE and PULL. For example, a pull might not have
-// received any content yet. This pull can wait in the node's queue or for the registry's first response, and the agent
-// does not know which is true.
+// because the agent cannot divide the age between the columns QUEUE and PULL. For example, if a pull has not received
+// any content yet, the agent does not know whether the pull waits in the node's queue or for the registry's first
+// response.
 func (p listedPull) age() string {
 	if p.live == nil {
 		return "-"
@@ -246,8 +246,8 @@ func (p listedPull) age() string {
 func (p listedPull) state() string { return p.texts().State }
 
 // stateAndRate returns the state of a pull. If the rate of a download is known, the result also contains the rate, and
-// the remaining time if it is known. With -w, the command prints a row again if the state changes. A change of the
-// rate alone does not print the row again.
+// the remaining time if it is known. With -w, the command prints a row again if the state changes. If only the rate
+// changes, the command does not print the row again.
 func (p listedPull) stateAndRate() string {
 	if p.live != nil {
 		return render.LivePullRateText(*p.live)

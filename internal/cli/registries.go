@@ -55,10 +55,10 @@ func runRegistries(ctx context.Context, call Call) int {
 	return show(ctx, agentQuery, registriesView(), c.listOutput, c.limit, agentQuery.registries)
 }
 
-// registries queries the totals of the past hour. To compare a registry on a node, enough pulls from the node's other
-// registries are necessary. If the past hour contains too few of these pulls, registries also queries the totals of
-// the 24 hours before the past hour. This second query excludes agents that did not respond to the first query. So the
-// command waits only once for each of these agents.
+// registries queries the totals of the past hour. To compare a registry on a node, package factor needs enough pulls
+// from the node's other registries. If the past hour contains too few of these pulls, the method also queries the
+// totals of the 24 hours before the past hour. The second query excludes agents that did not respond to the first
+// query. So the command waits only once for an agent that does not respond.
 func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {

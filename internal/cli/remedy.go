@@ -61,9 +61,9 @@ func (r agentAccess) withRemedy(err error) error {
 	return r.serverRemedy(err)
 }
 
-// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. In this case,
-// the API server's message contains "error dialing backend". The message comes from the function "dial" in
-// k8s.io/apimachinery/pkg/util/proxy.
+// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. If the API
+// server cannot connect to the kubelet, its message contains "error dialing backend". The message comes from the
+// function "dial" in k8s.io/apimachinery/pkg/util/proxy.
 func toKubelet(err error) bool {
 	var unreached *agents.Unreached
 	if errors.As(err, &unreached) {

@@ -154,8 +154,7 @@ func sumsOf(ctx context.Context, c client.Client, since, now time.Time) (api.Rep
 		return api.ReportRecord{}, err
 	}
 	sums = known.Record()
-	// The field sums.Since stays zero. It is the time from which the sums are complete, and the records do not show
-	// this time.
+	// The field sums.Since stays zero, because the records do not show from which time on the sums are complete.
 	sums.Node, sums.At = node, api.InstantOf(now)
 	return sums, nil
 }
@@ -172,7 +171,7 @@ func (c *reportConfig) text(r report.Report, page terminal.Page) (string, error)
 	var out strings.Builder
 	columns := page.Columns
 	if !page.Fit {
-		columns = 1 << 10 // scripts get one line for each sentence
+		columns = 1 << 10 // wide enough that scripts get each sentence on one line
 	}
 	paragraph := func(style terminal.Style, text string) {
 		for line := range strings.SplitSeq(terminal.Wrap(terminal.Clean(text), columns), "\n") {

@@ -20,9 +20,9 @@ const (
 // namespaceType lists kubectl's names for the type Namespace.
 var namespaceType = []string{"namespace", "namespaces", "ns"}
 
-// otherTypes lists kubectl's names of common resources that have no start-ups. If an argument starts with such a name,
-// for example svc/web, the command fails. The text svc/web could also mean the pod "web" in the namespace "svc". The
-// command ignores this meaning, because namespaces rarely have the name of a resource type.
+// otherTypes lists kubectl's names of common resources that have no start-ups. If an argument starts with one of these
+// names, for example svc/web, the command fails. The command does not read svc/web as the pod "web" in the namespace
+// "svc", because namespaces rarely have the name of a resource type.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
@@ -130,9 +130,9 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	return one, nil
 }
 
-// typoIn returns a hint if a word is similar to a resource type. Otherwise, the result is empty. The argument "taken"
-// is the command's interpretation of the word, for example "a namespace". The argument "rest" is the text after the
-// word, for example "/web".
+// typoIn returns a hint if a word is similar to a resource type. If the word is not similar to a resource type, the
+// result is empty. The argument "taken" is the command's interpretation of the word, for example "a namespace". The
+// argument "rest" is the text after the word, for example "/web".
 func typoIn(word, taken, rest string) string {
 	similar := resourcetype.Similar(word)
 	if similar == "" {

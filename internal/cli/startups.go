@@ -160,8 +160,8 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 	return records, failed, nil
 }
 
-// cutList shortens a list to maxListed items. If cutList removes items, it appends an error to the list "failed". This
-// error contains the number of removed items.
+// cutList shortens a list to maxListed items. If cutList removes items, it appends an error with the number of removed
+// items to the list "failed".
 func cutList[T any](items []T, failed []error) ([]T, []error) {
 	if more := len(items) - maxListed; more > 0 {
 		return items[:maxListed], append(failed, &omitted{pods: more})
@@ -188,11 +188,11 @@ const (
 )
 
 // workloadFilters returns filters that select the pods of a workload. The first filter selects the pods whose owner is
-// the workload. If a Deployment owns a ReplicaSet, the agents record only the Deployment as the owner of the pods. For
-// the Job of a CronJob, the agents record only the CronJob. For a ReplicaSet, a second filter therefore selects the
-// Deployment's pods that have the label of this ReplicaSet. For a Job, the second filter selects the CronJob's pods
-// that have the label of this Job. The filters do not use the names of pods. Kubernetes shortens long names, so the
-// name of a pod does not prove which ReplicaSet or Job created the pod.
+// the workload. If a Deployment owns a ReplicaSet, the agents record only the Deployment as the owner of the pods. If a
+// CronJob owns a Job, the agents record only the CronJob as the owner of the pods. For a ReplicaSet, a second filter
+// therefore selects the Deployment's pods that have the label of this ReplicaSet. For a Job, the second filter selects
+// the CronJob's pods that have the label of this Job. The filters do not use the names of pods. Kubernetes shortens
+// long names, so the name of a pod does not prove which ReplicaSet or Job created the pod.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
@@ -209,9 +209,9 @@ func (r resource) workloadFilters() []client.Filter {
 }
 
 // above splits the name of a ReplicaSet or a Job, which often has the form OWNER-SUFFIX. For a ReplicaSet, the first
-// result is the Deployment with the name OWNER. For a Job, the first result is the CronJob with the name OWNER. It is
-// not certain that this owner exists and owns r. The second result is SUFFIX. If r is neither a ReplicaSet nor a Job,
-// both results are empty. If the name of r has another form, both results are also empty.
+// result is the Deployment with the name OWNER. For a Job, the first result is the CronJob with the name OWNER. The
+// returned owner might not exist, or might not own r. The second result is SUFFIX. If r is neither a ReplicaSet nor a
+// Job, both results are empty. If the name of r does not have the form OWNER-SUFFIX, both results are also empty.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

@@ -198,8 +198,8 @@ func (t target) openServer() (agentAccess, error) {
 	}, nil
 }
 
-// checkNodeName returns an error if the command queries only one agent at a URL. In this case, the user cannot select
-// an agent by the name of its node.
+// checkNodeName returns an error if the command queries only one agent at a URL. An agent at a URL cannot be selected
+// by the name of its node.
 func (r agentAccess) checkNodeName() error {
 	if r.cluster != nil {
 		return nil

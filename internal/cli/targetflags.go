@@ -106,9 +106,9 @@ func (t *target) podTable() flags.Table {
 }
 
 // noNamespaces returns the flags -A and -n of a command that lists resources without a namespace, such as nodes. The
-// flag -A has no effect. The command accepts -A because kubectl also accepts -A for such resources. If the user sets
-// -n, the command fails, because it cannot limit its rows to a namespace. The argument "rows" is the plural name of the
-// listed resource, for example "nodes".
+// flag -A has no effect. The command accepts -A because kubectl also accepts -A for resources without a namespace. If
+// the user sets -n, the command fails, because it cannot limit its rows to a namespace. The argument "rows" is the
+// plural name of the listed resource, for example "nodes".
 func (t *target) noNamespaces(rows string) flags.Table {
 	return flags.Table{
 		flags.Switch("all-namespaces", "", &t.allNamespaces,
@@ -140,7 +140,8 @@ func (t *target) setGroups(value string) error {
 	return nil
 }
 
-// setURL returns a function for Flag.Set. That function checks a URL and stores it in the argument "server".
+// setURL returns a function for Flag.Set. The returned function checks a URL and stores the URL in the argument
+// "server".
 func setURL(server **url.URL) func(string) error {
 	return func(value string) error {
 		if value == "" {

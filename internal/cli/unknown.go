@@ -20,8 +20,9 @@ func unknownCommand(call Call) string {
 		return fmt.Sprintf("%s: only %s has this command: use %s %s", text, AgentProgram, AgentProgram, call.Command)
 	}
 	root := completions(call)
-	// This number is the maximum number of different letters between the typed word and a similar command. For a word
-	// of three letters, the maximum is 1. With 2, almost every such word would be similar to "top".
+	// SuggestionsMinimumDistance is the maximum number of different letters between the typed word and a similar
+	// command. For a word of three letters, the maximum is 1. If the maximum were 2, almost every word of three letters
+	// would be similar to "top".
 	root.SuggestionsMinimumDistance = min(max(1, (len(call.Command)+1)/3), 2)
 	if similar := root.SuggestionsFor(call.Command); len(similar) > 0 {
 		text += ": did you mean " + flags.OneOf(similar) + "?"

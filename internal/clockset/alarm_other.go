@@ -4,7 +4,7 @@ package clockset
 
 import "errors"
 
-var errLinux = errors.New("only Linux notifies a process of such changes")
+var errLinux = errors.New("only Linux notifies a process when the clock is set")
 
 func newAlarm() (alarm, error) { return nil, errLinux }
 

@@ -1,11 +1,12 @@
-// Package clockset observes when the node's clock is set. It needs notifications of the kernel, so it works
+// Package clockset observes when the node's clock is set. The package needs notifications of the kernel, so it works
 // only on Linux.
 //
 // The kernel notifies the package of each change, so the package needs no timer. To get the size of a change, the
-// package compares the clock with CLOCK_BOOTTIME, which never jumps. CLOCK_BOOTTIME also counts the time that the
-// node is suspended, in contrast to CLOCK_MONOTONIC. When a suspended node resumes, the clock jumps by the time of the
-// suspension. But this time has really passed, so the jump is not a change. If a hypervisor pauses a virtual machine,
-// both clocks stand still. When a time service corrects the clock afterwards, the package observes a change.
+// package compares the clock with CLOCK_BOOTTIME, which never jumps. CLOCK_BOOTTIME also counts the time that the node
+// is suspended, in contrast to CLOCK_MONOTONIC. When a suspended node resumes, the clock jumps by the time of the
+// suspension. The package does not report this jump, because the time of the suspension has really passed. If a
+// hypervisor pauses a virtual machine, both clocks stand still. When a time service corrects the clock afterwards, the
+// package observes a change.
 package clockset
 
 import (
@@ -36,7 +37,7 @@ type reading struct {
 	booted time.Duration // CLOCK_BOOTTIME
 }
 
-// since returns by how much the clock was set between two readings.
+// since returns the amount by which the clock was set between two readings.
 func (r reading) since(earlier reading) time.Duration {
 	return r.clock.Sub(earlier.clock) - (r.booted - earlier.booted)
 }

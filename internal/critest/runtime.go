@@ -1,6 +1,7 @@
-// Package critest is a fake container runtime that runs no containers. The fake listens on a Unix socket. It responds
-// to the read calls of CRI and of containerd's own stores. The responses contain the objects that a test adds. A test
-// can make the fake slow or silent, or make the fake return wrong responses. Every method is safe for concurrent use.
+// Package critest is a fake container runtime that runs no containers. The fake listens on a Unix socket. The fake
+// responds to the read calls of CRI and of containerd's own stores. The responses contain the objects that a test adds.
+// A test can make the fake slow or silent, or make the fake return wrong responses. Every method is safe for concurrent
+// use.
 package critest
 
 import (
@@ -48,7 +49,7 @@ type Runtime struct {
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the only pinned image of a new Runtime. Its timestamps are in the distant past.
+// SandboxImage is the only pinned image of a new Runtime. The timestamps of SandboxImage are in the distant past.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)

@@ -14,8 +14,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge limits the age of an Event at its arrival. If the Event is this old or older, the agent does not treat the
-// Event as new. An Event can arrive late because the kubelet queues its Events and limits their rate (--event-qps).
+// maxLiveAge limits the age of an Event at its arrival. If an Event is at least maxLiveAge old at its arrival, the
+// agent does not treat the Event as new. An Event can arrive late because the kubelet queues its Events and limits
+// their rate (--event-qps).
 const maxLiveAge = 2 * time.Second
 
 // Maximum lengths of texts, in bytes.
@@ -74,7 +75,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 
 // namedAt parses the time in the name of an Event. client-go (tools/record) names Events <object>.<hex UnixNano>.
 // client-go writes the same time, truncated to seconds, into the field firstTimestamp. If firstTimestamp is not in the
-// same second as the time in the name, client-go did not create the name. In this case, the result is the zero time.
+// same second as the time in the name, client-go did not create the name, and namedAt returns the zero time.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {

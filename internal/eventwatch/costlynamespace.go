@@ -13,9 +13,9 @@ import (
 )
 
 // These constants define when a namespace is costly. The API server has no watch cache for Events. For each open Event
-// watch, it decodes every change of an Event in the watch's namespace, even if the watch does not deliver the change.
-// So if pods of one namespace start on many nodes, the cost of the Event watches grows with the square of the number of
-// nodes. While a namespace is costly, the agent opens no Event watches on it.
+// watch, the API server decodes every change of an Event in the watch's namespace, even if the watch does not deliver
+// the change. So if pods of one namespace start on many nodes, the cost of the Event watches grows with the square of
+// the number of nodes. While a namespace is costly, the agent opens no Event watches on it.
 const (
 	// A namespace is costly only if at least costlyRate Events are created or deleted in it per second. To decode
 	// costlyRate Events for one watch, the API server and etcd together need about 3 ms of CPU time.
@@ -28,7 +28,8 @@ const (
 	// does not make a namespace costly.
 	costPeriod    = 10 * time.Second
 	costlyPeriods = 2
-	// While a namespace cannot be costly, the time between two checks doubles, up to maxCostPeriod.
+	// After a period in which the namespace cannot have been costly, the time until the next check doubles, up to
+	// maxCostPeriod.
 	maxCostPeriod = time.Minute
 	// A namespace counts as costly for a random time between costlyFor and 1.5 times costlyFor. Without the random
 	// part, the agents of all nodes would open new watches at the same time.
@@ -36,8 +37,8 @@ const (
 	// eventTTL is the time after which the API server deletes an Event by default (kube-apiserver: --event-ttl).
 	eventTTL = time.Hour
 	// countPause is how long checkCosts pauses after a request for the number of Events of a namespace, and after a
-	// failed request. The client limits the rate of its lists. Without the pause, new pods might have to wait for their
-	// samples.
+	// failed request. The client limits the rate of its lists. Without the pause, new pods might have to wait for a
+	// sample of the revision.
 	countPause = time.Second
 )
 
@@ -53,7 +54,8 @@ type namespaceCost struct {
 	open   bool          // a watch on the namespace was open in the period
 }
 
-// followCost makes checkCosts check a namespace in which a watch has just opened. The caller must hold the lock.
+// followCost adds a namespace to the namespaces that checkCosts checks, because a watch on the namespace has just
+// opened. The caller must hold the lock.
 func (s *Source) followCost(namespace string) {
 	if c := s.costs[namespace]; c != nil {
 		c.open = true
@@ -83,7 +85,8 @@ func (s *Source) countUsed(namespace string) {
 }
 
 // checkCosts checks the namespaces with open watches until ctx is done. Without open watches, checkCosts only waits.
-// All requests come from this goroutine, one after the other, so many namespaces hardly delay the samples for new pods.
+// All requests come from this goroutine, one after the other. So even many namespaces hardly delay the samples of the
+// revision for new pods.
 func (s *Source) checkCosts(ctx context.Context) {
 	for {
 		var timer <-chan time.Time
@@ -190,8 +193,8 @@ func (s *Source) hasOpenWatch(namespace string) bool {
 	return false
 }
 
-// recentPosition returns a revision that is at most sampleInterval old. If the agent knows none, recentPosition takes a
-// sample.
+// recentPosition returns a revision that is at most sampleInterval old. If the agent knows no recent revision,
+// recentPosition takes a sample.
 func (s *Source) recentPosition(ctx context.Context) (position, error) {
 	s.mu.Lock()
 	latest, ok := s.revisions.latest(s.config.Now(), sampleInterval)
@@ -209,14 +212,14 @@ func (s *Source) recentPosition(ctx context.Context) (position, error) {
 	return at, err
 }
 
-// changesBetween returns the number of revisions between two positions. Each creation of an Event has its own revision.
-// But etcd can delete many expired Events in one revision.
+// changesBetween returns the number of revisions between two positions. Each creation of an Event has its own revision,
+// but etcd can delete many expired Events in one revision.
 func changesBetween(began, ended position) float64 {
 	return float64(ended.revision) - float64(began.revision)
 }
 
 // endPeriod decides whether the namespace seemed costly in the period that ends now, and begins the next period. The
-// parameter "number" is -1 if the number of Events is not known. In this case, the namespace did not seem costly.
+// parameter "number" is -1 if the number of Events is not known. If "number" is -1, the namespace did not seem costly.
 // endPeriod takes the lock.
 func (s *Source) endPeriod(namespace string, ended position, number int64) {
 	s.mu.Lock()
@@ -232,7 +235,7 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 	changed := changedEvents(last.number, number, length)
 	switch {
 	case number >= 0 && last.number < 0, last.began.revision == 0:
-		// The number of Events or the revision was not known before, so the next period decides.
+		// At the beginning of the period, the number of Events or the revision was unknown. So the next period decides.
 	case number < 0, min(changed, changesBetween(last.began, ended)) < s.costlyRate*length:
 		c.period = min(2*last.period, maxCostPeriod)
 	case changed > float64(maxPerUsed*last.used):
@@ -244,10 +247,11 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 	c.due = s.config.Now().Add(c.period)
 }
 
-// endSlowPeriod ends a period after which the API server did not list one Event in time, although many objects of the
-// cluster changed. Either the namespace contains so many Events that even their number takes seconds, or the API server
-// is overloaded. So the namespace seemed costly, unless it had few Events before. If the number of Events was never
-// known, the namespace is costly only after twice as many such periods. endSlowPeriod takes the lock.
+// endSlowPeriod ends a period in which many objects of the cluster changed. At the end of the period, the API server
+// did not list one Event in time. Either the namespace contains so many Events that the API server needs seconds to
+// count them, or the API server is overloaded. So the namespace seemed costly, unless the namespace had at most
+// maxHistory Events before. If the number of Events was never known, the namespace becomes costly only after
+// 2*costlyPeriods periods instead of costlyPeriods. endSlowPeriod takes the lock.
 func (s *Source) endSlowPeriod(namespace string, ended position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

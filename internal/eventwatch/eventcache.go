@@ -21,8 +21,8 @@ const (
 	maxForgotten = 1024
 	// Within an hour, a node has pods of fewer than maxNamespaces namespaces.
 	maxNamespaces = 1024
-	// rememberedBytes is an estimate in bytes. The cache adds it to the length of an Event's texts to estimate the
-	// Event's memory. For a pod, the cache adds it to the length of the pod's names and UID.
+	// To estimate the memory of an Event, the cache adds rememberedBytes to the length of the Event's texts. To
+	// estimate the memory of a pod, the cache adds rememberedBytes to the length of the pod's names and UID.
 	rememberedBytes = 256
 )
 

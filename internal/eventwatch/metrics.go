@@ -57,8 +57,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
 		Help: "Requests for the current resourceVersion of Events, by result. Event watches begin at this " +
-			"resourceVersion. The agent also uses it to count how many objects change while a watch is open. To get " +
-			"only the resourceVersion, the agent sends a list request that matches no Event.",
+			"resourceVersion. The agent also uses the resourceVersion to count how many objects change while a " +
+			"watch is open. To get only the resourceVersion, the agent sends a list request that matches no Event.",
 	}, []string{"result"})
 	m := metrics{
 		starts: startCounts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
@@ -71,23 +71,23 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Pods that needed Events for more than 5 seconds and got none: no Event of the pod arrived, and no " +
-				"Event watch had read all existing Events when the need ended. The timelines of these pods can lack " +
-				"evidence about image pulls. A pod that needs Events several times can count several times. Excludes " +
-				"requests that end while the agent has stopped all Event watches on the namespace of the pod " +
+			Help: "Requests for a pod's Events that ended without a result after more than 5 seconds: no Event of " +
+				"the pod arrived, and no Event watch delivered all existing Events. The timelines of these pods can " +
+				"lack evidence about image pulls. A pod can have several requests. Excludes requests that end while " +
+				"the agent has stopped all Event watches on the namespace of the pod " +
 				"(podlapse_event_costly_namespaces_total).",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Event watches on whole namespaces that the agent replaced with watches on single pods, because " +
-				"the agent needed only a few of the many Events in the namespace.",
+			Help: "Event watches on whole namespaces that the agent replaced with watches on single pods. The agent " +
+				"replaces a watch if it needs only a few of the many Events in the namespace.",
 		}),
 		costly: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_costly_namespaces_total",
-			Help: "Number of times that the agent stopped all Event watches on a namespace for 10 to 15 minutes, " +
-				"because many Events were created or deleted in the namespace, and the agent used few of them. The " +
-				"API server decodes each change once for each watch. Without Event watches, timelines lack the " +
-				"pull queue and other phases.",
+			Help: "Number of times that the agent stopped all Event watches on a namespace for 10 to 15 minutes. The " +
+				"agent stops the watches if many Events are created or deleted in the namespace, and the agent uses " +
+				"few of these Events. The API server decodes each change once for each watch. Without Event watches, " +
+				"timelines lack the pull queue and other phases.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

@@ -27,7 +27,7 @@ type request struct {
 	// position. For example, if the pod arrived long ago, a new sample might be newer than the pod's first Events.
 	position  *position
 	arrivedAt time.Time
-	readAgain bool // the agent has already decided once to read all existing Events again; guarded like position
+	readAgain bool // set once the agent decides to read all existing Events again; guarded by the lock of Source
 
 	own, shared *watcher // own watch and shared watch of the pod, or nil; guarded by the lock of Source
 
@@ -84,12 +84,12 @@ func (r *request) deliver(
 }
 
 // reportWatched records that a watch has delivered all existing Events. If another open watch of the pod has already
-// delivered all existing Events, reportWatched reports nothing. Otherwise, reportWatched reports EventsWatched, unless
-// Unwatch has ended the request.
+// delivered all existing Events, reportWatched reports nothing. If Unwatch has ended the request, reportWatched also
+// reports nothing. In all other cases, reportWatched reports EventsWatched.
 func (r *request) reportWatched(w *watcher, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
-	if !watched.Limited { // otherwise, the watch has not delivered the earlier Events
+	if !watched.Limited { // a limited watch has not delivered the earlier Events
 		r.served.Store(true)
 	}
 	r.confirming = append(r.confirming, w)

@@ -19,8 +19,8 @@ func (q *watchQueue) remove(w *watcher) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *watcher) bool { return other == w })
 }
 
-// enqueue adds a watch to the queue. If all slots are taken and the watch could use one, enqueue stops a shared watch
-// that serves no pod.
+// enqueue adds a watch to the queue. If the watch can open but no slot is free, enqueue stops a shared watch that
+// serves no pod.
 func (s *Source) enqueue(w *watcher) {
 	at := len(s.queue.waiting)
 	if !w.served {
@@ -95,7 +95,7 @@ func (s *Source) mustLeaveSlot(w *watcher) bool {
 
 // mustReleaseSlot reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if
 // a waiting watch can use the slot, or if mustYield returns true. Before leaseTime has passed, the watch releases the
-// slot only to a watch that never had a slot. Even then, the open watch must first have delivered all existing Events.
+// slot only if it has delivered all existing Events and the waiting watch never had a slot.
 func (s *Source) mustReleaseSlot(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,18 +21,18 @@ const (
 	// less than sampleInterval after a sample, the agent takes no further sample for this pod.
 	sampleInterval = 5 * time.Second
 	// The agent also takes samples from the Events of open watches. eventInterval is the minimum time between the
-	// latest sample and such a sample.
+	// latest sample and a new sample from an Event.
 	eventInterval = usualAge
 	// When a pod arrives, a sample should be at least usualAge old. If a sample is at least usualAge old, the agent
 	// assumes that the sample is older than all Events of the pod. A sample that is younger than usualAge might be
 	// newer than the pod's first Event. There are two reasons: the kubelet's timestamps have a resolution of one
 	// second, and the pod watch can deliver the pod late. If all usable samples are younger than usualAge, the Event
-	// watch begins at the oldest of them.
+	// watch begins at the oldest usable sample.
 	usualAge = 2 * time.Second
 	// When a pod arrives, a sample is usable only if its age is at most maxBefore. If a watch begins at an older
 	// revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
-	// A new sample is usable for a pod only if the sample is taken at most maxAfter after the pod arrived. The kubelet
+	// A new sample is usable for a pod only if the agent takes it within maxAfter of the pod's arrival. The kubelet
 	// takes a few tenths of a second to create the pod's first Event.
 	maxAfter = time.Second
 	// likelyFor is how long the agent takes samples for new pods after a request for a pod's Events. If no start-up on
@@ -80,7 +80,7 @@ func newRevisions() revisions {
 
 // For a pod that arrived at arrivedAt, sampleBefore returns the sample at which the pod's watch must begin.
 // sampleBefore chooses the newest usable sample that was at least usualAge old when the pod arrived. If all usable
-// samples were younger, sampleBefore chooses the oldest of them.
+// samples were younger than usualAge, sampleBefore chooses the oldest usable sample.
 func (r *revisions) sampleBefore(arrivedAt time.Time) (position, bool) {
 	var best position
 	for _, sample := range r.samples {
@@ -140,9 +140,9 @@ func (s *Source) PodStarting() {
 }
 
 // requestSample wakes the goroutine that takes samples. The parameter urgent is false if an earlier sample is usable
-// for the new pod. The goroutine then first waits for a random duration. The random wait spreads the load when the pods
-// of a new DaemonSet arrive on all nodes at the same time. An urgent sample must be complete before the kubelet creates
-// the pod's first Events, so the goroutine does not wait. The caller must hold the lock of Source.
+// for the new pod. If urgent is false, the goroutine first waits for a random duration. The random wait spreads the
+// load when the pods of a new DaemonSet arrive on all nodes at the same time. An urgent sample must be complete before
+// the kubelet creates the pod's first Events, so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {
@@ -211,9 +211,9 @@ func (s *Source) takeSample(ctx context.Context, namespace string) (position, er
 	return p, err
 }
 
-// takeSampleFor takes a sample for a watch on the given namespace. If the agent must not list Events in
-// sampleNamespace, takeSampleFor uses the namespace of the watch. If the watch covers all namespaces, takeSampleFor
-// does not do this, because such a list in all namespaces would read all Events.
+// takeSampleFor takes a sample for a watch on the given namespace. If the agent has no permission to list Events in
+// sampleNamespace, takeSampleFor uses the namespace of the watch. For a watch on all namespaces, takeSampleFor returns
+// the error, because a list in all namespaces would read all Events.
 func (s *Source) takeSampleFor(ctx context.Context, namespace string) (position, error) {
 	p, err := s.takeSample(ctx, sampleNamespace)
 	if apierrors.IsForbidden(err) && namespace != "" {
@@ -239,8 +239,8 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// storeSample stores a sample. If err is not nil, the request for the sample has failed. Pods for which no earlier
-// sample is usable then stop waiting, and their watches begin without a sample.
+// storeSample stores a sample. If err is not nil, the request for the sample has failed. After a failed request, pods
+// without a usable earlier sample stop waiting, and their watches begin without a sample.
 func (s *Source) storeSample(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ const (
 	// until one of these watches ends or releases its slot.
 	maxAlone = 4
 	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
-	// While a shared watch has no pods, the agent receives the namespace's new Events without need. If the namespace
-	// turns out to be crowded (see crowdedSample), the shared watch ends earlier.
+	// While a shared watch has no pods, the agent receives the namespace's new Events although no pod needs these
+	// Events. If the namespace turns out to be crowded (see crowdedSample), the shared watch ends earlier.
 	linger = 5 * time.Second
 	// clusterLinger is how long a watch on all namespaces stays open without pods. clusterLinger is longer than linger,
 	// because a new watch on all namespaces can be expensive. If the start revision of the new watch is unknown, the
@@ -89,11 +89,11 @@ func (s *Source) addToShared(w *watcher, p *request) {
 }
 
 // startShared starts a shared watch. If own watches of the pods wait in the queue, the shared watch replaces all of
-// them and takes the first of their places. startShared stops every own watch that has a slot but is not open yet. For
-// example, if two pods arrive at the same time, the first pod's watch might not be open yet. A pod's open watch
-// continues until the shared watch has delivered all existing Events (watchSession.reportOrAddOwnWatches). So no Event
-// of this pod is lost. There is one exception. If no slot is free and startShared has stopped no watch yet, startShared
-// stops one of the open watches.
+// these watches and takes the place of the first one. startShared stops every own watch that has a slot but is not open
+// yet. For example, if two pods arrive at the same time, the first pod's watch might not be open yet. A pod's open
+// watch continues until the shared watch has delivered all existing Events (watchSession.reportOrAddOwnWatches). So no
+// Event of this pod is lost. Exception: if no slot is free and startShared has stopped no watch yet, startShared stops
+// one of the open watches.
 func (s *Source) startShared(scope string) {
 	w := newWatcher(scope, nil)
 	s.shared[scope] = w
@@ -117,8 +117,8 @@ func (s *Source) startShared(scope string) {
 		}
 	}
 	if s.queue.taken >= s.queue.limit {
-		// No slot is free for the shared watch. If no own watch of the pods was stopped above, stop one now. After such
-		// a stop, the shared watch gets the next free slot.
+		// No slot is free for the shared watch. If no own watch of the pods was stopped above, stop one now. After the
+		// stop of an own watch, the shared watch gets the next free slot.
 		i := slices.IndexFunc(w.pods, func(p *request) bool { return p.own != nil })
 		if !stopped && i >= 0 {
 			s.stopOwn(w.pods[i])
@@ -149,8 +149,8 @@ func (s *Source) stopIfUnused(w *watcher) bool {
 
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch opened. deliveredSince is set only if this watch opened
-	// after the shared watch. In addition, this watch must have delivered all existing Events.
+	// deliveredSince is the time at which the pod's own watch opened. deliveredSince is set only if the pod's own watch
+	// opened after the shared watch and has delivered all existing Events.
 	deliveredSince time.Time
 }
 
@@ -203,8 +203,8 @@ func (s *Source) countWithBothWatches(namespace string) int {
 // time, so that other namespaces get slots. addOwnWatch takes the lock.
 //
 // If the pod's own watch has delivered all existing Events, but opened before the shared watch, addOwnWatch replaces
-// the pod's own watch with a new one. Without the replacement, the pod's old watch could end too early. Events from the
-// time before the shared watch opened could then be missing.
+// the pod's own watch with a new one. Without the replacement, the pod's old watch could end too early, and Events from
+// before the opening of the shared watch could be missing.
 func (s *Source) addOwnWatch(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

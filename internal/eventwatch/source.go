@@ -23,8 +23,8 @@ const DefaultWatches = 32
 // unservedAfter, Source reports this wait.
 const unservedAfter = 5 * time.Second
 
-// Source remembers a pod's position after the request for the pod has ended. maxEndedPositions is the maximum number of
-// these positions. Most nodes have at most a few hundred pods.
+// Source remembers a pod's position after the request for the pod has ended. maxEndedPositions limits the number of
+// remembered positions. Most nodes have at most a few hundred pods.
 const maxEndedPositions = 512
 
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
@@ -41,9 +41,9 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. When the result
-	// of WithoutStarts changes, open watches stay open. The reason is that the core does not need the timestamps of the
-	// Events Created and Started. Several goroutines can call WithoutStarts at the same time.
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. Open watches
+	// stay open when the result of WithoutStarts changes, because the core does not need the timestamps of the Events
+	// Created and Started. Several goroutines can call WithoutStarts at the same time.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.
@@ -59,11 +59,11 @@ type Config struct {
 // At most Config.Limit watches have a slot and can be open. Further watches wait in a queue for a slot. While watches
 // wait, each open watch releases its slot after a limited time (leaseTime) and goes to the end of the queue. Until the
 // watch opens again, the agent receives no Events about the watch's pods. EventsLost reports this gap. When the watch
-// opens again, it begins at the revision at which it closed. So the watch also delivers the Events from the gap. If a
-// pod waits for a slot for longer than unservedAfter, Source reports the wait as EventsLost with the field Limited. If
-// the watches on a namespace cost the API server too much, they get no slot for some minutes (see costlyRate). After
-// these minutes, the watches of pods that waited longer than unservedAfter begin without a position (see
-// startWithoutPosition).
+// opens again, it begins at the revision at which it closed. So the watch also delivers the Events that were created
+// while it was closed. If a pod waits for a slot for longer than unservedAfter, Source reports the wait as EventsLost
+// with the field Limited. If the watches on a namespace cost the API server too much, they get no slot for some minutes
+// (see costlyRate). After these minutes, the watches of pods that waited longer than unservedAfter begin without a
+// position (see startWithoutPosition).
 //
 // Usually, a watch begins at an etcd revision from shortly before the pod arrived (see PodStarting). So the API server
 // does not read older Events.
@@ -102,9 +102,9 @@ type Source struct {
 	costs map[string]*namespaceCost
 	// revisions provides the positions at which watches begin.
 	revisions revisions
-	// If the API server refuses the agent's requests to list Events, listRefused contains the reason. Otherwise,
-	// listRefused is empty. Without these lists, the agent does not know a recent revision. So a new watch begins with
-	// all existing Events of its namespace.
+	// listRefused is the reason why the API server refuses to list Events, or empty if the API server allows lists.
+	// Without lists of Events, the agent does not know a recent revision. So a new watch begins with all existing
+	// Events of its namespace.
 	listRefused string
 }
 
@@ -138,8 +138,8 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	// Earlier agents can have written order numbers to the same recording. The counter starts at the current time, so
-	// that its numbers are higher.
+	// The same recording can contain order numbers from an earlier run of the agent. The counter starts at the current
+	// time, so that its numbers are higher than the earlier numbers.
 	s.order.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
@@ -220,7 +220,7 @@ func (s *Source) Unwatch(uid string) {
 	}
 	delete(s.requests, uid)
 	now := s.config.Now()
-	if !s.costly.has(p.watch.Namespace, now) { // a later watch must not begin before this time
+	if !s.costly.has(p.watch.Namespace, now) { // in a costly namespace, later watches must not begin at old positions
 		s.keepPosition(uid, p)
 	}
 	if !p.served.Load() && now.Sub(p.requestedAt) > unservedAfter && !s.costly.has(p.watch.Namespace, now) {

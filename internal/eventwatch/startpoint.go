@@ -123,8 +123,8 @@ func (s *Source) requestSampleFor(p *request) {
 }
 
 // startWithoutPosition returns the start point of a watch whose pods have no position. If the namespace has few Events,
-// the watch begins with all existing Events. If the namespace has many Events, the earlier Events are missing: the
-// watch begins at the oldest recent sample, or otherwise at the current revision.
+// the watch begins with all existing Events. If the namespace has many Events, the watch skips the earlier Events, and
+// begins at the oldest recent sample. Without a recent sample, the watch begins at the current revision.
 func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
 	recent, known := s.oldestRecentSample()
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
@@ -139,7 +139,7 @@ func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoi
 	case !large:
 		return startPoint{position: position{revision: from.revision}, history: true}, nil
 	}
-	if known && w.expiries == 0 { // otherwise, the API server might also have dropped this revision
+	if known && w.expiries == 0 { // after an expired revision, the recent one might have expired too
 		from = recent
 	}
 	s.mu.Lock()
@@ -165,9 +165,9 @@ func (s *Source) oldestRecentSample() (position, bool) {
 	return position{}, false
 }
 
-// observedSince returns the time from which on a watch delivers all Events about a pod. The watch begins at the given
-// position. If the agent learned this position shortly before it requested the pod's Events, the result is the
-// position's time. A larger difference means that the clock was set back.
+// observedSince returns the time after which a watch delivers all Events about a pod. The watch begins at the given
+// position. If the agent learned this position at most maxBefore before it requested the pod's Events, the result is
+// the position's time. A difference of more than maxBefore means that the clock was set back.
 func observedSince(from position, p *request) time.Time {
 	if from.since.Before(p.requestedAt) && p.requestedAt.Round(0).Sub(from.since.Round(0)) <= maxBefore {
 		return from.since
@@ -187,8 +187,8 @@ func (s *Source) healthText() string {
 
 // laterByWallClock compares two times by the wall clock, and returns the later time. The time a is the current time,
 // and the time b is the time of the request for the pod's Events. If the clock was set back after the request, the
-// current time can be earlier than the start of the pod. The current time alone would then hide that Events of the
-// start-up are missing.
+// current time can be earlier than the start of the pod. If observedSince then returned the current time, the agent
+// would not notice that Events of the start-up are missing.
 func laterByWallClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -293,7 +293,7 @@ func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 		if p.position == nil {
 			continue
 		}
-		// After two failures in a row, other old positions have probably expired too.
+		// After two expired revisions in a row, other old positions have probably expired too.
 		old := s.config.Now().Sub(p.position.since) > maxBefore
 		if p.position.revision <= from.revision || w.expiries > 1 && old {
 			p.forgetPosition()
@@ -314,8 +314,8 @@ func (s *Source) deliversAll(from startPoint, openedAt time.Time, p *request) bo
 	return from.history || p.position != nil && p.position.revision >= from.revision
 }
 
-// awaitsSample reports whether the pod's position will come from a sample of the revision. If so, awaitsSample requests
-// the sample.
+// awaitsSample reports whether the pod's position will come from a sample of the revision. If the result is true,
+// awaitsSample also requests the sample.
 func (s *Source) awaitsSample(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,8 +325,8 @@ func (s *Source) awaitsSample(p *request) bool {
 
 // advancePosition records that the agent has observed all Events about the pod up to the given revision. If history is
 // true, no Event from before the revision is missing. advancePosition returns the new position. If history is false and
-// the pod has no position, the result "known" is false. In this case, the agent cannot know whether it lacks Events of
-// the pod. For example, the pod has no position after the position expired.
+// the pod has no position, the result "known" is false. If "known" is false, the agent cannot know whether it lacks
+// Events of the pod. For example, a pod has no position after its position expired.
 func (s *Source) advancePosition(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

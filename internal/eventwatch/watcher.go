@@ -16,8 +16,8 @@ type watcher struct {
 	alone     *request // the only pod of the watch; nil for a shared watch
 	// Only a shared watch receives signals through changed. changed receives a signal when the list of the watch's pods
 	// changes. changed also receives a signal when a pod's own watch stops or has delivered all existing Events.
-	// Another signal arrives when a requested sample (see type revisions) is complete or has failed. The capacity of
-	// changed is 1, and senders drop a signal when the channel is full.
+	// changed also receives a signal when a requested sample (see type revisions) is complete or has failed. The
+	// capacity of changed is 1, and senders drop a signal when the channel is full.
 	changed chan struct{}
 
 	// The lock of Source guards the fields from "pods" to "yielding".
@@ -30,8 +30,8 @@ type watcher struct {
 
 	// Only the goroutine of Source.keepOpen uses the fields below.
 	failures int // consecutive failures
-	// expiries counts the expired start revisions (status 410). If a later start revision is valid, the count starts
-	// again at zero.
+	// expiries counts the expired start revisions (status 410). If a watch begins at a valid start revision, the count
+	// starts again at zero.
 	expiries int
 }
 
@@ -87,8 +87,7 @@ func (w *watcher) selector(withoutStarts bool) string {
 	return fields.AndSelectors(terms...).String()
 }
 
-// linger returns how long a shared watch stays open while it serves no pod. A watch on a single pod does not use this
-// time.
+// linger returns how long a shared watch stays open while it serves no pod. A watch on a single pod ignores linger.
 func (w *watcher) linger() time.Duration {
 	if w.namespace == "" {
 		return clusterLinger

@@ -85,7 +85,7 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 		case <-r.proof.timer.C:
 			r.recordAccepted()
 			r.proven, w.failures = true, 0
-			r.reportOrAddOwnWatches() // first, because it sets the position that the shared watch reads
+			r.reportOrAddOwnWatches() // must set the positions before the shared watch reads them
 			s.recordProven(w)
 		case <-ticker.C:
 			r.advanceMembers()
@@ -122,18 +122,18 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 			r.recordAccepted()
 			r.extendDeadlineDuring(func() { r.passEvent(event) })
 			if r.checkUsage(); lease.Err() != nil {
-				return true // to replace this watch with watches on single pods, checkUsage ends the lease
+				return true // checkUsage has ended the lease, to replace this watch with watches on single pods
 			}
 		}
 	}
 }
 
-// handleError handles an error that ended a watch. If the watch has delivered an Event that is newer than its start
-// revision, the start revision was valid, so handleError returns false without a call of dropExpired.
+// handleError handles an error that ended a watch. If the watch has delivered an Event newer than its start revision,
+// handleError returns false and does not call dropExpired, because the start revision was valid.
 //
-// handleError returns true if the error is not a failure. Only one error is not a failure: the API server reports an
-// expired revision before the agent has called recordAccepted. If a slow API server reports an expired revision later,
-// handleError returns false.
+// handleError returns true if the error is not a failure. The only error that is not a failure is an expired revision
+// that the API server reports before the agent has called recordAccepted. If a slow API server reports an expired
+// revision later, handleError returns false.
 func (s *Source) handleError(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

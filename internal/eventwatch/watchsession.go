@@ -31,7 +31,7 @@ type watchSession struct {
 	broken   bool // the API server or the network ended the watch
 
 	// wideCount and crowdedCount detect whether a shared watch delivers too many Events that the agent does not need.
-	// If so, the namespace counts as wide or crowded (see crowdedSample).
+	// After too many unneeded Events, the namespace counts as wide or crowded (see crowdedSample).
 	wideCount, crowdedCount usageCount
 
 	// sawNodeName is true if at least one Event about a requested pod contained this node's name as the host.
@@ -45,8 +45,8 @@ type member struct {
 	// From the time in the field "since" on, the pod's watches have delivered every Event about the pod. If Events
 	// about the pod can be missing, the field "since" is zero.
 	since time.Time
-	// fromHistory is true if the agent knows the revision up to which it has observed the pod's Events only because
-	// this watch began with all existing Events.
+	// fromHistory is true if the pod had no position, and this watch began with all existing Events. So only this watch
+	// provides the revision up to which the agent has observed the pod's Events.
 	fromHistory bool
 	// confirmed is true after reportOrAddOwnWatches has found that no Events of the pod are missing.
 	confirmed bool
@@ -65,7 +65,7 @@ func (s *Source) beginSession(ctx context.Context, w *watcher, from startPoint) 
 		r.cache = newEventCache(s.rememberLimit)
 		r.wideCount.since = r.openedAt
 		// The watch first delivers older Events, so the first count begins at the time from.since. If the watch begins
-		// with all existing Events, from.since is zero. Then the first count covers more than sampleWithin, and cannot
+		// with all existing Events, from.since is zero. So the first count covers more than sampleWithin, and cannot
 		// show that the namespace is crowded.
 		r.crowdedCount.since = from.since
 	}
@@ -131,9 +131,9 @@ func (r *watchSession) advanceMembers() {
 }
 
 // deliveredRevision returns the revision up to which the watch has delivered Events. If the watch begins with all
-// existing Events and has delivered none yet, deliveredRevision returns zero. In this case, the API server might still
-// be reading the existing Events. If the result is zero, a pod gets no start revision for its next watch. The next
-// watch can then begin with all existing Events again.
+// existing Events and has delivered no Event yet, deliveredRevision returns zero, because the API server might still be
+// reading the existing Events. If the result is zero, a pod gets no start revision for its next watch. So the next
+// watch can begin with all existing Events again.
 func (r *watchSession) deliveredRevision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -141,9 +141,9 @@ func (r *watchSession) deliveredRevision() uint64 {
 	return r.proof.newest
 }
 
-// checkUsage checks whether a shared watch delivers too many Events that the agent does not need. If so, checkUsage
-// marks the namespace as wide or crowded, and can replace the shared watch with watches on single pods. The existing
-// Events of a namespace do not make the namespace crowded.
+// checkUsage checks whether a shared watch delivers too many Events that the agent does not need. If the agent needs
+// too few of the Events, checkUsage marks the namespace as wide or crowded, and can replace the shared watch with
+// watches on single pods. The existing Events of a namespace do not make the namespace crowded.
 func (r *watchSession) checkUsage() {
 	s, now := r.source, r.source.config.Now()
 	switch {
@@ -194,7 +194,8 @@ func (r *watchSession) updateMembers() {
 // reportOrAddOwnWatches runs when a watch has delivered all existing Events. The function runs again after each later
 // signal in watcher.changed. If no Events of a pod are missing, reportOrAddOwnWatches reports EventsWatched for the
 // pod. A pod waits for a sample if two conditions are met: member.complete is true, and the sample will provide the
-// pod's position (Source.awaitsSample). For each remaining pod, reportOrAddOwnWatches calls addOwnWatch.
+// pod's position (Source.awaitsSample). If Events of a pod are missing and the pod does not wait for a sample,
+// reportOrAddOwnWatches calls addOwnWatch.
 func (r *watchSession) reportOrAddOwnWatches() {
 	for _, m := range r.members {
 		if m.confirmed {
@@ -304,10 +305,11 @@ func (r *watchSession) reportDelay(seen timeline.EventSeen) {
 	}
 }
 
-// readAgain makes the pod's next watch begin with all existing Events, unless the namespace is large. A watch that
-// began with all existing Events broke early. The connection might have stalled before it delivered all of them,
-// although the watch counted as proven. readAgain acts only once for each pod. Otherwise, a proxy that closes each
-// watch early would make the agent read all existing Events again and again.
+// readAgain makes the pod's next watch begin with all existing Events, unless the namespace is large. The agent calls
+// readAgain if a watch that began with all existing Events broke early. The connection of this watch might have stalled
+// before it delivered all existing Events, although the watch counted as proven. readAgain acts only once for each pod.
+// Without this limit, a proxy that closes each watch early would make the agent read all existing Events again and
+// again.
 func (s *Source) readAgain(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,8 +123,8 @@ func (s *Source) reshare(w *watcher) {
 
 // mustWait reports whether a watch must not open now. A watch must wait in two cases. In the first case, the namespace
 // is costly: see costlyRate. In the second case, w serves a single pod, and at least maxAlone watches on single pods of
-// the namespace have a slot. Then w can open after one of these watches has ended or has released its slot: see
-// mustYield. The caller must hold the lock.
+// the namespace have a slot. In the second case, w can open after one of these watches has ended or has released its
+// slot: see mustYield. The caller must hold the lock.
 func (s *Source) mustWait(w *watcher) bool {
 	if s.costly.has(w.namespace, s.config.Now()) {
 		return true

@@ -106,8 +106,8 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
 		// A sum of zero means that the runtime does not report how long unpacking takes. The next line removes the
-		// node's unpacking work. Otherwise, this node's unpacking would seem to take no time, and the other nodes would
-		// look slow.
+		// node's unpacking work. If the work stayed, this node's unpacking would seem to take no time, and the other
+		// nodes would look slow.
 		delete(n.works, workUnpack)
 	}
 }

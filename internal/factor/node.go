@@ -17,9 +17,9 @@ const (
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20
-	// maxUnreported is the maximum average number of unreported milestones per start-up. The container runtime can
-	// never report these milestones. If a node exceeds this maximum, the node has no factor, because the unreported
-	// milestones would hide a slow network.
+	// maxUnreported is the maximum average number of unreported milestones per start-up. An unreported milestone is a
+	// milestone that the container runtime can never report. If a node exceeds this maximum, the node has no factor,
+	// because the unreported milestones would hide a slow network.
 	maxUnreported = 0.5
 )
 
@@ -81,7 +81,7 @@ type Node struct {
 	LostIn []LostWork
 	Why    string
 	// Merged contains kinds of work that the node's evidence never separated from other work, for example the work on
-	// volumes and on the network. The time of each kind is unknown, so Factor excludes these kinds.
+	// volumes and on the network. Factor excludes these kinds of work, because the time of each kind is unknown.
 	Merged []string
 }
 

@@ -16,8 +16,8 @@ const (
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
 	// From the total time of the reference pulls, the package subtracts pullOverhead for each pull. The rest is the
-	// time that depends on the number of bytes. leastByBytes is the minimum of this rest, as a share (0 to 1) of the
-	// total time. If the rest is smaller than this minimum, the package uses the minimum.
+	// time that depends on the number of bytes. The package assumes that the rest is at least the share leastByBytes (0
+	// to 1) of the total time.
 	leastByBytes = 0.1
 )
 

@@ -56,7 +56,8 @@ func switchValue(value string) (set, ok bool) {
 // Duration returns a function for Flag.Set that stores a duration in the argument "target". The function accepts
 // durations above zero and up to the argument "most". If "most" is at least a day, the duration can also be a number of
 // days, such as 2d. Each error contains the argument "valid", which states the limit and an example. The function
-// rejects an empty duration. Otherwise, a script that passes an unset variable would silently lose its limit.
+// rejects an empty duration. If an empty duration were valid, a script that passes an unset variable would silently
+// lose its limit.
 func Duration(target *time.Duration, most time.Duration, valid string) func(string) error {
 	const day = 24 * time.Hour
 	units := "s, m or h"

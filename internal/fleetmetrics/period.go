@@ -40,9 +40,9 @@ func (p period) sumOverTime(series string, window time.Duration) string {
 // overTime returns a PromQL expression that applies a function, such as sum_over_time, to a series. For each window in
 // the period, the function receives the value of the series at the end of the window. The expression contains a
 // subquery. PromQL evaluates this subquery only at Unix times that are multiples of the window. If the end of the
-// period is not such a multiple, shiftedToEnd shifts the series in time. The range of the subquery is one second
-// shorter than the period. Otherwise, Prometheus 2 would also use the value at the start of the period. Prometheus 3
-// excludes the start of a range.
+// period is not a multiple of the window, shiftedToEnd shifts the series in time. The range of the subquery is one
+// second shorter than the period. Without this difference, Prometheus 2 would also use the value at the start of the
+// period. Prometheus 3 excludes the start of a range.
 func (p period) overTime(function, series string, window time.Duration) string {
 	return fmt.Sprintf("%s(%s[%ds:%dm])", function, p.shiftedToEnd(series, window), int(p.length()/time.Second)-1,
 		window/time.Minute)

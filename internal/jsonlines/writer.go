@@ -23,8 +23,8 @@ const (
 	// queueLength is the maximum number of items in the queue. If nothing reads standard output, a busy node takes
 	// hours to fill the queue.
 	queueLength = 1024
-	// queueSpare is the number of queue entries that are not for start-ups in progress. If the other entries are full,
-	// the Writer drops a start-up in progress. This is acceptable, because the Writer receives the start-up again
+	// queueSpare is the number of queue entries that are not for start-ups in progress. If all other entries are full,
+	// the Writer drops a start-up in progress. The loss is acceptable, because the Writer receives the start-up again
 	// later.
 	queueSpare = queueLength / 2
 	// drainTime limits how long Run continues to write queued records after its context is done.
@@ -71,7 +71,7 @@ type Config struct {
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
 	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up. After a restart, the
-	// agent can then write this start-up. Offer and Run call Done. Done must not block.
+	// agent can write a start-up that Done has not received. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 

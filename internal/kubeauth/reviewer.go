@@ -59,7 +59,7 @@ const (
 )
 
 // authorizedFor is how long a token stays in Reviewer.authorized. authorizedFor is longer than a scrape interval, so
-// the token of a scraper stays there between two scrapes.
+// Reviewer.authorized still contains a scraper's token at the next scrape.
 const authorizedFor = time.Hour
 
 // New creates a Reviewer. The Reviewer calls the function "report" to report whether its reviews at the API server

@@ -24,8 +24,8 @@ type Frames struct {
 const (
 	// firstBuffer is the initial size of a watch's buffer in bytes.
 	firstBuffer = 4 << 10
-	// keptBuffer is a buffer size in bytes. A watch always keeps a buffer of at most this size. A watch also keeps a
-	// larger buffer for some time, because a new large buffer for each large event would cost more.
+	// A watch always keeps a buffer of at most keptBuffer bytes. A watch also keeps a larger buffer for some time,
+	// because a new large buffer for each large event would cost more.
 	keptBuffer = 64 << 10
 	// An event is small if it has at most keptBuffer bytes. After largeUnused small events in a row, a watch releases a
 	// buffer that is larger than keptBuffer.
@@ -99,7 +99,7 @@ func (r *frameReader) Read(into []byte) (int, error) {
 }
 
 // next reads a whole frame. If the frame is larger than Frames.Max, next returns Frames.Instead. If Frames.Instead is
-// nil, next returns an error for such a frame.
+// nil, next returns an error for a frame that is larger than Frames.Max.
 func (r *frameReader) next() ([]byte, error) {
 	if r.small++; r.small > largeUnused && len(r.buffer) > keptBuffer {
 		r.buffer = make([]byte, firstBuffer)

@@ -33,7 +33,7 @@ const (
 	// waits for a pull, or if the last query found pulls.
 	pullsEvery = 2 * time.Second
 	// othersEvery is the minimum time between two queries if no changed pod waits for a pull and the last query found
-	// no pulls. Such a query can still find pulls by other clients of the runtime.
+	// no pulls. The query can still find pulls of other clients of the runtime.
 	othersEvery = 10 * time.Second
 	// After a flush or a query, the Hub pauses for at least restFactor times the duration of this flush or query. So
 	// flushes and queries use at most 2 % of a core.
@@ -182,8 +182,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched returns true if a viewer is connected, or if the last viewer disconnected less than "lingering" ago.
-// Otherwise, isWatched drops the log and returns false.
+// isWatched returns true if a viewer is connected, or if the last viewer disconnected less than "lingering" ago. If
+// neither is true, isWatched drops the log and returns false.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -55,8 +55,8 @@ func (q *pullQuery) queryIfDue(ctx context.Context) {
 	q.next = began.Add(max(pullsEvery, restFactor*q.hub.config.Now().Sub(began)))
 }
 
-// resend sends a pod again if the download of the pod's image has just begun or ended. No observation reports these
-// changes.
+// resend sends a pod again if the download of the pod's image has just begun or ended. No observation reports the
+// beginning or the end of a download.
 func (l *pullQuery) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {

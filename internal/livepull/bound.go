@@ -14,9 +14,9 @@ import (
 const downloadAge = 3 * time.Second
 
 // Bound divides the open phase (the phase in progress) of each starting pod whose image the runtime downloads or
-// unpacks. The parts of the open phase are the time before the download, the download, and the unpacking. Without
-// data about the download, the evidence cannot separate the queue, the download and the unpacking. In this case, the
-// open phase is unattributed until the pull ends. Bound never modifies the argument.
+// unpacks. The parts of the open phase are the time before the download, the download, and the unpacking. Without data
+// about the download, the evidence cannot separate the queue, the download and the unpacking, so the open phase is
+// unattributed until the pull ends. Bound never modifies the argument.
 //
 // If a download might belong to another pod or to an earlier attempt, Bound returns the pod's timeline unchanged.
 func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
@@ -38,7 +38,8 @@ func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 	return bounded
 }
 
-// Undecided reports whether a pull can be part of a timeline's open phase. Bound can divide only such an open phase.
+// Undecided reports whether a pull can be part of a timeline's open phase. If the result is false, Bound does not
+// divide the open phase.
 func Undecided(t timeline.Timeline) bool {
 	if len(t.Phases) == 0 {
 		return false
@@ -99,9 +100,9 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the earliest time at which the pull was certainly running. This time is the start of the download or
-// the arrival of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If both times
-// are before "start", ranSince returns the zero time.
+// ranSince returns the earliest time at which the pull was certainly running. The result is the start of the download
+// or the arrival of the manifest, whichever was earlier. ranSince ignores times before the argument "start". If both
+// times are before "start", ranSince returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

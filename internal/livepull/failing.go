@@ -39,8 +39,8 @@ func bucketOf(t timeline.Timeline) int {
 	return int(hash.Sum32() % buckets)
 }
 
-// failingBucket identifies a group of workloads with failing pulls. These pulls have the same registry label and the
-// same reason.
+// failingBucket identifies a group of workloads with failing pulls that have the same registry label and the same
+// reason.
 type failingBucket struct {
 	failingPull
 	bucket int
@@ -55,7 +55,7 @@ func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) m
 }
 
 // failingNow lists the failing pulls of starting pods. A pull is failing if its latest completed attempt failed. Other
-// metrics count failed pulls only when the start-up is complete. During an outage, this is too late.
+// metrics count failed pulls only when the start-up is complete, which is too late during an outage.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {

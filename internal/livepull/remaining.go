@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// maxRemaining is the longest remaining time that podlapse reports. If the recent rate of a download leads to a longer
-// time, this rate does not predict the end of the download.
+// maxRemaining is the longest remaining time that podlapse reports. If the recent rate of a download leads to a time
+// longer than maxRemaining, the rate does not predict the end of the download.
 const maxRemaining = 24 * time.Hour
 
 // remainingTime returns the time until all content of a download has arrived. The calculation assumes that the recent

@@ -18,8 +18,9 @@ type Snapshot struct {
 	// Starting holds the timelines of some pods. Each of these pods is starting, has just completed its start-up, or
 	// has ephemeral containers.
 	Starting []timeline.Timeline
-	// Idle holds containers that are not running but that the kubelet can start. Before this start, the kubelet can
-	// pull an image. If a pod is still starting, Idle holds only its containers that have already completed a run.
+	// Idle holds containers that are not running but that the kubelet can start. Before the kubelet starts an idle
+	// container, the kubelet can pull the image. For a starting pod, Idle holds only the containers that have already
+	// completed a run.
 	Idle []timeline.IdleContainer
 	// Downloads holds the runtime's downloads. If the runtime does not report downloads, Downloads is nil.
 	Downloads []imagepull.Download
@@ -60,8 +61,8 @@ const againSlack = 2 * time.Second
 const requestSlack = time.Second
 
 // Since returns a time that is not later than the start of any pull in progress. If no pull is in progress, Since
-// returns the zero time. The field Downloads must contain every pull that the runtime started after this time, even if
-// the pull currently receives no content.
+// returns the zero time. The field Downloads must contain every pull that the runtime started after the returned time,
+// even if the pull currently receives no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requestedPulls() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -94,12 +95,12 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls match the download, but request different images, Records omits the download, because the right
 //     pull is unknown.
-//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry. If such a
+//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry. If an external
 //     download has no blob in progress, Records omits the download.
 //   - If a download can belong to a pull that has just ended, Records omits the download.
 //   - If the repository of a download is unknown, the download matches each pull in progress that has no other
-//     download. If no pull matches such a download, Records checks whether it can belong to a pod that is starting or
-//     has just started. If it can, Records omits this download.
+//     download. If no pull matches a download of an unknown repository, but a pod that is starting or has just started
+//     can own the download, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
 	for _, w := range s.assignDownloads() {
@@ -135,8 +136,8 @@ func (s Snapshot) assignDownloads() []requestedPull {
 			fitting[0].assign(d, s.Now)
 			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download gets no record. Either the download has no blob in progress, or its repository is unknown
-			// and it can belong to a pod (see mayBeOurs).
+			// A download gets no record if it has no blob in progress. If the repository of a download is unknown and
+			// the download can belong to a pod (see mayBeOurs), the download also gets no record.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -219,7 +220,7 @@ func imageOf(ref string) string {
 }
 
 // endedRecently reports whether a pull ended less than downloadAge ago, and the download did not begin after that end.
-// The field Downloads can still contain the download of such a pull.
+// The field Downloads can still contain the download of a pull that ended recently.
 func (s Snapshot) endedRecently(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
@@ -255,8 +256,8 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
 // requestedPulls lists the pulls that starting pods and ephemeral containers wait for, or might wait for. If a pull
-// might not be in progress, its outcome and its state are empty. Records returns such a pull only if it finds a
-// download for the pull.
+// might not be in progress, its outcome and its state are empty. Records returns a pull that might not be in progress
+// only if it finds a download for the pull.
 func (s Snapshot) requestedPulls() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// Addon identifies an add-on. Unknown fields are empty.
+// Addon identifies an add-on. If a value is unknown, its field is empty.
 type Addon struct {
 	Name, Version string
 	Controller    string // kind of the pods' owner, for example Deployment; "Node" for a static pod
@@ -24,9 +24,9 @@ const (
 	componentVersion = "components.gke.io/component-version"
 )
 
-// addonOf returns the add-on of a pod. addonOf takes the name from the first available source: GKE's annotation,
-// Kubernetes' recommended label, the older labels "k8s-app" and "component", or the owner's name. For kubeadm's static
-// pods, only the label "component" provides a name.
+// addonOf returns the add-on of a pod. The add-on's name comes from the first existing source in this list: GKE's
+// annotation, the label "app.kubernetes.io/name", the label "k8s-app", the label "component", the owner. For kubeadm's
+// static pods, only the label "component" provides a name.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {

@@ -44,14 +44,14 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons []AddonState
-	// DroppedAddons is the number of add-ons that the field Addons omits. The field holds at most maxAddons add-ons. If
-	// Selector.AnyNamespace returns true, the field also omits add-ons whose name is already in use in another
-	// namespace.
+	// DroppedAddons is the number of add-ons that the field Addons omits. The field Addons holds at most maxAddons
+	// add-ons. If Selector.AnyNamespace returns true, the field Addons also omits an add-on whose name is already in
+	// use in another namespace.
 	DroppedAddons int
 	Restarts      map[RestartKind]uint64
-	// DroppedRestarts is the number of container restarts that the field Restarts omits. The field holds at most
-	// maxRestartSeries series, and omits restarts that would need one more. If Selector.AnyNamespace returns true, the
-	// field also omits restarts of add-ons whose name is already in use in another namespace.
+	// DroppedRestarts is the number of container restarts that the field Restarts omits. The field Restarts holds at
+	// most maxRestartSeries series, and omits restarts that need another series. If Selector.AnyNamespace returns true,
+	// the field Restarts also omits the restarts of an add-on whose name is already in use in another namespace.
 	DroppedRestarts uint64
 	Available       bool // true if all pods of all add-ons are available
 }

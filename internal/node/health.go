@@ -21,8 +21,8 @@ const (
 	AspectWarmedUp    = "warmed_up"   // the age of the Node object has reached the warm-up time
 )
 
-// Reasons why a node does not meet a requirement. The agent uses these reasons if no condition of the Node object
-// contains a reason.
+// Reasons why a node does not meet a requirement. The agent uses one of the reasons below if the Node object does not
+// contain a reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -112,7 +112,7 @@ func HealthOf(n *corev1.Node) Health {
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
 // isCordoned reports whether the node is unschedulable. isCordoned checks the field spec.unschedulable and the taint
-// that Kubernetes derives from it, because either of them can be set first.
+// node.kubernetes.io/unschedulable, because either of them can be set first.
 func isCordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
@@ -183,7 +183,8 @@ func (l *Latest) Health() Health {
 }
 
 // maxText is the maximum length of a label value, in bytes. The API server enforces the same limit for the values of
-// pod labels and for container names. The API server allows longer annotations and longer reasons.
+// pod labels and for container names. For annotations and for reasons of conditions, the API server allows more than
+// maxText bytes.
 const maxText = 63
 
 // text returns a copy of s that is a valid label value of at most maxText bytes. If a label value were not valid UTF-8,

@@ -49,7 +49,7 @@ func ParseSelector(given string) (Selector, error) {
 }
 
 // AnyNamespace reports whether the selector has labels but no namespaces. If AnyNamespace returns true, every user who
-// can create a pod in any namespace can create an add-on.
+// can create pods in at least one namespace can create an add-on.
 func (s Selector) AnyNamespace() bool { return s.labels != nil && len(s.namespaces) == 0 }
 
 func (s Selector) matches(pod *corev1.Pod) bool {

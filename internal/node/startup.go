@@ -24,10 +24,10 @@ const (
 	startUpPollLate = 10 * time.Second
 	startUpLate     = 3 * time.Minute
 	// startUpSettles is the minimum time that the agent runs before it creates the final record of the node's start-up.
-	// During this time, the agent usually receives the list of the node's pods.
+	// Within startUpSettles, the agent usually receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
-	// eventsArrive is the time that the agent waits after the node became ready. Then the agent requests the kubelet's
-	// Events about the node. In the meantime, the kubelet can send the Events.
+	// eventsArrive is the time from the readiness of the node until the agent requests the kubelet's Events about the
+	// node. During this wait, the kubelet can send the Events.
 	eventsArrive = 3 * time.Second
 	// The agent reports a completed start-up only if less than reportedFor has passed since the end of the start-up.
 	// Without this limit, the agent would report the same start-up again after each restart.
@@ -49,8 +49,8 @@ type StartUpConfig struct {
 	// PodsListed reports whether the agent has received the list of the node's pods.
 	PodsListed func() bool
 	// Settled receives the final record, once. If the start-up has been over for reportedFor or longer, the agent does
-	// not call Settled. The agent also does not call Settled if it started at least one hour (nodestart.GiveUpAfter)
-	// after the boot and no workload pod became ready. Settled must not block.
+	// not call Settled. If no workload pod became ready, and the agent started an hour or more (nodestart.GiveUpAfter)
+	// after the boot, the agent does not call Settled. Settled must not block.
 	Settled func(api.NodeStartUpRecord)
 	Report  health.Report
 	Now     func() time.Time
@@ -114,8 +114,8 @@ func (s *StartUp) SeeNode(n *corev1.Node, requestedAt time.Time) {
 	}
 }
 
-// Seen implements podwatch.Follower. Seen ignores pods that were created after the boot, because the agent's timelines
-// contain more facts about these pods.
+// Seen implements podwatch.Follower. Seen ignores pods that were created after the boot. For such a pod, the agent has
+// a timeline, which contains more facts than the Pod object.
 func (s *StartUp) Seen(pod *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

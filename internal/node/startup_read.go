@@ -68,7 +68,7 @@ type nodeReader struct {
 func newNodeReader(c StartUpConfig) *nodeReader {
 	return &nodeReader{
 		nodes: kubeclient.Resource{Client: c.Client, Name: "nodes"},
-		// In its Events, the kubelet refers to the node without a namespace. Such Events are in the namespace default.
+		// The kubelet's Events about a node are in the namespace default, because a node has no namespace.
 		eventsAbout: kubeclient.Resource{Client: c.Events, Namespace: metav1.NamespaceDefault, Name: "events"},
 		name:        c.NodeName, now: c.Now,
 	}

@@ -52,8 +52,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A successful list request does not reset the back-off. With such a reset, the agent would send two list
-		// requests per second while the API server refuses watches.
+		// A successful list request does not reset the back-off. If a list request reset the back-off, the agent would
+		// send two list requests per second while the API server refuses watches.
 		if received {
 			failures = 0
 		}

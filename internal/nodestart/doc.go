@@ -18,16 +18,16 @@
 // boundary and an estimate of it. The duration of a phase is the time between the estimates of the phase's two
 // boundaries. The error bound of a phase is the greatest possible difference between the estimated and the true
 // duration. Timestamps of the API server and of the kubelet's conditions are truncated to seconds. If a change of the
-// Node object has no timestamp, the interval of the change ends when the agent receives the change. The interval begins
-// at the latest time at which the object was certainly unchanged. This time is the time of a list request that returned
-// the unchanged object, or the latest timestamp in the unchanged object.
+// Node object has no timestamp, the interval of the change ends when the agent receives the change. For a change
+// without a timestamp, the interval begins at the latest proof that the object was unchanged. The proof is a list
+// request that returned the unchanged object, or the latest timestamp in the unchanged object.
 //
 // # Assumptions
 //
-// The kubelet writes new messages of the condition Ready to the API server only every 10 s. The package assumes that no
-// new problem of the container runtime begins after the last message of the condition and before the node is ready. The
-// package makes two assumptions about problems of the network plugin and of the kubelet: these problems begin when the
-// kubelet starts, and they do not return after they are solved. If a message names the network, the package attributes
-// the time until the problem is solved to the network plugin. The network plugin can wait for another component, but
-// the evidence does not name this component.
+// The kubelet writes new messages of the condition Ready to the API server only every 10 s. The package assumes that
+// between the last message and the readiness of the node, no new problem of the container runtime begins. The package
+// assumes that problems of the network plugin and of the kubelet begin when the kubelet starts, and that solved
+// problems do not return. If a message names the network, the package attributes the time to the network plugin until
+// the problem is solved. The network plugin can wait for another component, but the evidence does not name this
+// component.
 package nodestart

@@ -19,7 +19,7 @@ const (
 	// eventDelay is the maximum delay of the kubelet's Events. The kubelet creates an Event at most eventDelay after
 	// the instant that the Event reports. The Event's name contains the time when the kubelet created the Event.
 	eventDelay = 100 * time.Millisecond
-	// The kubelet reports its first status at most firstStatus after it registers the node. During this time, the
+	// The kubelet reports its first status at most firstStatus after it registers the node. Within firstStatus, the
 	// kubelet does not change its report from ready to not ready.
 	firstStatus = second
 	// A node needs more time than justBefore to become ready. If a status of this boot arrives less than justBefore
@@ -33,8 +33,8 @@ type Evidence struct {
 	booted bool
 	age    time.Duration // time from the boot until boot.ArrivedAt
 	skew   timeline.Skew
-	// clockSet is the sum of all changes of the node's clock since the agent first observed this boot. Each change
-	// counts with its size plus the error bound of this size.
+	// clockSet is the sum of all changes of the node's clock since the agent first observed this boot. For each change,
+	// clockSet contains the size of the change plus the error bound of this size.
 	clockSet time.Duration
 	setBack  time.Duration // how far the clock was set back in total; never negative
 
@@ -107,7 +107,7 @@ func (e *Evidence) Observe(o Observation) {
 			e.readyAgain[o.UID] = o
 		}
 	case PodGone:
-		// The evidence keeps a deleted pod if the pod became ready. Such a pod can be the first ready workload pod,
+		// The evidence keeps a deleted pod if the pod became ready. A deleted pod can be the first ready workload pod,
 		// which ends the node's start-up.
 		if e.startUps[o.UID].State != timeline.StateReady {
 			delete(e.startUps, o.UID)
@@ -148,8 +148,8 @@ func (e *Evidence) observeBoot(b Booted) {
 
 // isBeforeFirstResponse reports whether an instant was certainly before the agent first received a response about the
 // Node object. Without a response, isBeforeFirstResponse compares the instant with the agent's start. If the clock was
-// set back, the response can have a time from before this change, and the instant a time from after it. Therefore,
-// isBeforeFirstResponse subtracts e.setBack from the time of the response or of the agent's start.
+// set back between the response and the instant, the clock can show an earlier time for the instant than for the
+// response. Therefore, isBeforeFirstResponse subtracts e.setBack from the time of the response or of the agent's start.
 func (e *Evidence) isBeforeFirstResponse(at time.Time) bool {
 	limit := e.firstSeen
 	if limit.IsZero() {

@@ -122,9 +122,9 @@ func (f *fold) firstEvent(why string) (interval, bool) {
 	return interval{later(first.Add(-eventDelay), f.boot.At), first, first}, f.hasAllEvents() && !first.IsZero()
 }
 
-// kubeletStart returns when the kubelet first started after the boot. It uses the kubelet's Event about its own start.
-// If this Event is later than the registration, it reports a restart of the kubelet. The Event about the first start is
-// then lost, and the result is unknown.
+// kubeletStart returns when the kubelet first started after the boot. kubeletStart uses the kubelet's Event with the
+// reason Starting. If this Event is later than the registration, the kubelet has restarted. The Event of the first
+// start is then lost, and the result is unknown.
 func (f *fold) kubeletStart() known {
 	i, ok := f.firstEvent(ReasonStarting)
 	if !ok || f.registered.isKnown && i.earliest.After(f.registered.latest) {
@@ -136,8 +136,9 @@ func (f *fold) kubeletStart() known {
 	return knownAs(i, sourceEvents)
 }
 
-// registration returns when the kubelet registered the node. This is the creation of the Node object. If the Node
-// object is older than the boot, this is the first status that the kubelet wrote after the boot.
+// registration returns when the kubelet registered the node. If the Node object was created after the boot, the result
+// is the time of its creation. If the Node object is older than the boot, the result is the time of the first status
+// that the kubelet wrote after the boot.
 func (f *fold) registration() known {
 	if len(f.states) == 0 {
 		return known{}
@@ -165,7 +166,7 @@ func (f *fold) createdAfterBoot() bool { return !f.createdAt.Before(f.boot.At) }
 
 // controlPlaneInterval returns the interval that contains the time of a timestamp from the control plane's clock. If
 // the clocks of the control plane and the node certainly differ, controlPlaneInterval extends the interval by this
-// difference. Package timeline does the same.
+// difference, as package timeline does.
 func (f *fold) controlPlaneInterval(t time.Time) interval {
 	i := truncated(t, second)
 	if f.skew.Proven() {
@@ -177,8 +178,9 @@ func (f *fold) controlPlaneInterval(t time.Time) interval {
 
 // registeredBefore looks for a proof that the current Node object is not the first one after the boot. If an earlier
 // Node object was deleted, the kubelet created a new one. A proof lies between the boot and the creation of the current
-// Node object. It is the binding of a pod to the node, or an Event that the kubelet creates only for a registered node.
-// registeredBefore returns the time of the earliest proof. Without a proof, it returns the zero time.
+// Node object. A proof is the binding of a pod to the node, or an Event that the kubelet creates only for a registered
+// node. registeredBefore returns the time of the earliest proof. Without a proof, registeredBefore returns the zero
+// time.
 func (f *fold) registeredBefore() (proof time.Time) {
 	if !f.createdAfterBoot() {
 		return time.Time{}
@@ -273,8 +275,8 @@ func (f *fold) endPhaseWithin(end known, span Span, mostError time.Duration) {
 	f.cursor, f.sources = to, end.sources
 }
 
-// append adds a span. If the new span and the last span have the same phase, cause, pod, taint and candidates, and both
-// have no step, append merges them.
+// append adds a span. If the new span and the last span have the same phase, cause, pod, taint and candidates, and if
+// neither has a step, append merges the two spans.
 func (f *fold) append(s Span) {
 	if n := len(f.spans); n > 0 {
 		last := &f.spans[n-1]

@@ -96,7 +96,7 @@ func podReady(t timeline.Timeline) interval {
 }
 
 // boundSinceBoot reports whether the pod was bound to the node after the boot. If the result is true, firstWorkload
-// uses the pod's timeline and ignores the observation PodReady. The timeline contains more facts.
+// uses the pod's timeline and ignores the observation PodReady. The timeline contains more facts than PodReady.
 func (f *fold) boundSinceBoot(uid string) bool {
 	t, known := f.startUps[uid]
 	return known && !reachedNodeAt(t).IsZero() && !reachedNodeAt(t).Before(f.boot.At)
@@ -152,7 +152,7 @@ func (f *fold) addPhasesUntilWorkload() {
 }
 
 // hasUnknownTaints reports whether the latest known version of the Node object has taints that might be start-up
-// taints. While such a taint exists, the agent does not know whether it is a start-up taint: see taintRowOf.
+// taints. While an unknown taint exists, the agent does not know whether it is a start-up taint: see taintRowOf.
 func (f *fold) hasUnknownTaints() bool {
 	return len(f.states) > 0 && slices.ContainsFunc(f.states[len(f.states)-1].taints, func(t Taint) bool {
 		_, known := taintRowOf(t.Key)
@@ -160,11 +160,11 @@ func (f *fold) hasUnknownTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the last time at which certainly no start-up taint kept pods from the node. After this time, a
-// start-up taint might have kept the first workload pod from the node. The second result is false if the binding of
-// this pod is unknown, or if no state of the node is known. The second result is also false if the latest known state
-// of the node lasted until the binding or longer. In this case, the taints of this state did not keep the pod from the
-// node.
+// takesPodsUntil returns the time until which the node certainly had no start-up taint that kept pods away. After the
+// returned time, a start-up taint might have kept the first workload pod from the node. The second result is false if
+// the binding of the first workload pod is unknown, or if no state of the node is known. The second result is also
+// false if the node's latest known state lasted until the binding or longer, because the taints of this state did not
+// prevent the binding.
 func (f *fold) takesPodsUntil() (interval, bool) {
 	if !f.first.bound.isKnown || len(f.states) == 0 {
 		return interval{}, false
@@ -180,9 +180,9 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 	return exactly(sure), true
 }
 
-// addPodPhases adds the phases of a pod until the given boundary. In some of these phases, the pod's containers run but
-// are not ready yet. If the argument "running" is not nil, addPodPhases adds this span instead of these phases. While
-// the containers run, the time belongs to the component in the pod, because this component does its own work.
+// addPodPhases adds the phases of a pod until the given boundary. If the argument "running" is not nil, addPodPhases
+// adds this span instead of the phases in which the pod's containers run but are not ready yet. While the containers
+// run, the time belongs to the component in the pod, because this component does its own work.
 func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
 	inside := false // true if f.cursor is the end of the pod's previous phase

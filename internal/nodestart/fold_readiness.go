@@ -33,8 +33,8 @@ func (f *fold) readiness() known {
 
 // networkAvailability returns the first known time at which the condition NetworkUnavailable became false. A new Node
 // object does not have this condition yet. A Node object that is older than the boot can have an outdated condition,
-// because the kubelet does not change the condition after a reboot. If the first known version of such an old object
-// already has the condition with the value false, networkAvailability ignores this value.
+// because the kubelet does not change the condition after a reboot. If the Node object is older than the boot, and its
+// first known version has the condition with the value false, networkAvailability ignores this value.
 func (f *fold) networkAvailability() known {
 	for i, s := range f.states {
 		if !s.networkAvailable() || i == 0 && !f.createdAfterBoot() || i > 0 && f.states[i-1].networkAvailable() {
@@ -55,8 +55,8 @@ func (f *fold) networkAvailability() known {
 			// have become false before this timestamp.
 			stamp.earliest = became.earliest
 		}
-		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock. In
-		// this case, the timestamp is not used.
+		// If the timestamp contradicts the time of the arrival, the writer's clock differs from the node's clock, and
+		// the timestamp is not used.
 		if !stamp.latest.Before(became.earliest) && !stamp.earliest.After(became.latest) {
 			became.interval = interval{later(stamp.earliest, became.earliest), earlier(stamp.latest, became.latest),
 				stamp.at}.withEstimateInside()

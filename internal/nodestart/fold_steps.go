@@ -108,8 +108,8 @@ func (f *fold) addPhasesUntilRegistered() {
 	f.endPhaseAt(end, span)
 }
 
-// kubeletSeen returns the first time at which the kubelet certainly ran. This is the registration of the node. If the
-// registration is unknown, it is the time when the kubelet acknowledged the first workload pod.
+// kubeletSeen returns the first time at which the kubelet certainly ran. The result is the registration of the node. If
+// the registration is unknown, the result is the time when the kubelet acknowledged the first workload pod.
 func (f *fold) kubeletSeen() known {
 	if f.registered.isKnown || f.first == nil || f.first.timeline == nil {
 		return f.registered
@@ -122,11 +122,12 @@ func (f *fold) kubeletSeen() known {
 	return known{}
 }
 
-// addPhasesUntilReady adds the phases from the registration until the node was ready. These phases follow from the
-// problems that the kubelet reported. The kubelet reports its problems when it registers the node, and then every 10 s.
-// A problem of the network plugin or of the kubelet itself begins with the start of the kubelet. Only a problem of the
-// runtime can begin after the registration. If the last message before the node was ready reports a problem of the
-// network plugin or of the kubelet, addPhasesUntilReady assumes that this problem already existed at the registration.
+// addPhasesUntilReady adds the phases from the registration until the node was ready. The problems that the kubelet
+// reported determine these phases. The kubelet reports its problems when it registers the node, and then every 10 s. A
+// problem of the network plugin or of the kubelet itself begins with the start of the kubelet. Only a problem of the
+// runtime can begin after the registration. addPhasesUntilReady reads the last message before the node was ready. If
+// this message reports a problem of the network plugin or of the kubelet, addPhasesUntilReady assumes that the problem
+// existed at the registration.
 func (f *fold) addPhasesUntilReady() {
 	ready, all := f.provenEnd(f.ready)
 	if !all {
@@ -198,9 +199,9 @@ func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 }
 
 // reportLag returns how long the kubelet can still report a problem after the end of the problem. The kubelet checks
-// its status every 100 ms only during its first two minutes. If the Node object was created before the boot and is
-// still ready, the kubelet's function fastStatusUpdateOnce ends immediately. In this case, the kubelet does not check
-// every 100 ms. So reportLag returns quickLag only if the Node object was created after the boot.
+// its status every 100 ms only during its first two minutes. If the Node object was created before the boot and still
+// reports a ready node, the kubelet does not check every 100 ms, because its function fastStatusUpdateOnce ends
+// immediately. So reportLag returns quickLag only if the Node object was created after the boot.
 func (f *fold) reportLag() time.Duration {
 	start := f.boot.At // the earliest possible time: the kubelet starts after the boot
 	if f.kubelet.isKnown {

@@ -17,7 +17,8 @@ type heldTaint struct {
 
 // heldTaints returns the start-up taints that the agent saw. If taintRowOf shows that a taint is certainly a start-up
 // taint, heldTaints includes it at once. Any other taint counts as a start-up taint only after its removal. Before its
-// removal, such a taint can be, for example, a cordon, or reserve the node for special workloads.
+// removal, such a taint might have another purpose, for example to cordon the node or to reserve the node for special
+// workloads.
 func (f *fold) heldTaints() []heldTaint {
 	var held []heldTaint
 	for i, s := range f.states {
@@ -48,9 +49,8 @@ func (h heldTaint) removedAt(f *fold) interval {
 	return exactly(f.now)
 }
 
-// addedAt returns the time from which the taint existed. If taintTable says that a taint cannot return, no component
-// adds this taint after the registration of the node. So if the first known state has such a taint, addedAt returns the
-// registration.
+// addedAt returns the time from which the taint existed. If the first known state has a taint that cannot return
+// according to taintTable, addedAt returns the registration of the node, because no component adds such a taint later.
 func (h heldTaint) addedAt(f *fold) interval {
 	switch {
 	case h.since > 0:
@@ -62,8 +62,8 @@ func (h heldTaint) addedAt(f *fold) interval {
 }
 
 // addPhasesUntilSchedulable adds the phases after the node was ready, until no start-up taint kept workloads away. If
-// several taints exist at the same time, the phase belongs to the taint that is removed last. The node waits for the
-// removal of this taint during the whole phase.
+// several taints exist at the same time, the phase belongs to the taint that is removed last, because the node waits
+// for this removal during the whole phase.
 func (f *fold) addPhasesUntilSchedulable() {
 	if !f.noLaterThanBinding(f.ready).isKnown {
 		return // earlier phases already cover the time until now
@@ -114,9 +114,9 @@ const (
 	certainly
 )
 
-// firstPodTolerated reports whether the first workload pod was bound although the taint existed. It can be uncertain
-// whether the pod was bound before the removal of the taint. In this case, a phase "unschedulable" of the pod proves
-// that the pod did not tolerate the taint.
+// firstPodTolerated reports whether the first workload pod was bound although the taint existed. If it is uncertain
+// whether the pod was bound before the removal of the taint, a phase "unschedulable" of the pod proves that the pod did
+// not tolerate the taint.
 func (f *fold) firstPodTolerated(h heldTaint) certainty {
 	if f.first == nil || f.first.timeline == nil || !f.first.bound.isKnown {
 		return no

@@ -12,7 +12,7 @@ import (
 type taintRow struct {
 	key   string
 	owner string // the component that removes the taint
-	// daemonSets lists the usual names of one DaemonSet. Its pod must be ready before the owner removes the taint.
+	// daemonSets lists the usual names of one DaemonSet. The owner removes the taint when the DaemonSet's pod is ready.
 	daemonSets []string
 	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
 	// the node registered.

@@ -19,7 +19,7 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 			w.BoundAt = m.Latest.Time
 		}
 	}
-	bound := w.BoundAt // the loop sets the estimated time of the binding: the end of the last phase before it
+	bound := w.BoundAt // the loop sets the estimate of the binding: the end of the last phase before
 	for _, p := range pod.Phases {
 		if mayBe(p.Phase, p.MergedWith, timeline.PhaseSchedulingGate) {
 			w.UngatedBy, bound = p.EndAt.Time, p.EndAt.Time

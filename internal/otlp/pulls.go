@@ -36,7 +36,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 		text(keyOutcome, string(p.Outcome)),
 		attribute.Int(keyAttempt, p.Attempt),
 	)
-	if p.Container != timeline.ImageName(p.Image) { // not an image volume, which has no container
+	if p.Container != timeline.ImageName(p.Image) { // false for an image volume, which has no container
 		attributes = append(attributes, containerOf(p.Container))
 	}
 	attributes = append(attributes, imageOf(p.Image)...)
@@ -80,7 +80,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 
 // partsOf returns the children of a pull. The runtime reports the end of a layer's download, but not its start. So the
 // span of each layer starts when the whole pull starts. The layer's span ends when the layer is unpacked or, if no
-// source reports this, when the layer is downloaded.
+// source reports the unpacking, when the layer is downloaded.
 func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	var parts []span
 	add := func(kind, key string, start, end time.Time, attributes ...attribute.KeyValue) *span {
@@ -115,8 +115,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf returns attributes for the span that shows a pull's wait in the node's queue. The attributes contain the
-// other pod's pull that blocked this pull, and the number of pulls that were ahead in the queue.
+// blockerOf returns attributes for the span that shows a pull's wait in the node's queue. The attributes say how many
+// pulls were ahead in the queue, and which pull of another pod blocked this pull.
 func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
 	if p.Ahead > 0 {
 		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))

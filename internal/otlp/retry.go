@@ -17,8 +17,9 @@ import (
 )
 
 // sendWithRetries calls the function "try". If no collector listened or the connection broke, sendWithRetries repeats
-// the call until the timeout. These retries are necessary, because the HTTP exporters do not retry in these two cases.
-// A repeated send does no harm, because a repeated span has the same ID, and metrics count from the start of the agent.
+// the call until the timeout. sendWithRetries is necessary, because the HTTP exporters do not retry if no collector
+// listened or the connection broke. A repeated send does no harm, because a repeated span has the same ID, and metrics
+// count from the start of the agent.
 func sendWithRetries(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -62,8 +63,8 @@ func isRefused(err error) bool {
 }
 
 // warningOf returns the warning of a collector that accepted all data. A warning is a partial success that rejects no
-// items. If err also contains another error, warningOf returns false. The message ends with the number of rejected
-// items. warningOf reads the number only at the end, because the warning before the number can contain any text.
+// items. If err also contains another error, warningOf returns false. A warning ends with the number of rejected items.
+// warningOf looks for the number only at the end, because the warning itself can contain any text.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {

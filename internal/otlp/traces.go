@@ -17,10 +17,10 @@ import (
 
 const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. The state file has the
-	// same maximum number of start-ups. So after a restart, the queue has room for all start-ups, even if all start-ups
-	// complete at the same time. While the pods of the queued start-ups exist, package reconcile shares its timelines
-	// with the queue. A full queue then takes only 1 MiB. If all these pods are deleted, only the queue holds the
-	// timelines. A full queue then takes about 5 MiB.
+	// same maximum number of start-ups. So after a restart, the queue has room for all start-ups in the state file,
+	// even if they all complete at the same time. While the pods of the queued start-ups exist, package reconcile
+	// shares its timelines with the queue. With such shared timelines, a full queue takes only 1 MiB. After the
+	// deletion of the pods, only the queue holds the timelines, and a full queue takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
@@ -183,7 +183,7 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(items))
 		s.tracer.rollouts.forget(spans)
-		// While the agent is stopping, the method does not call Done, so that the next agent sends the trace.
+		// While the agent is stopping, send does not call Done, so that the next agent sends the trace.
 		if s.run.Err() != nil && !isRefused(err) {
 			return
 		}

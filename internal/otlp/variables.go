@@ -45,8 +45,8 @@ var traceVariables = []variable{
 	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
 }
 
-// histogramAggregation is the variable that selects the format of histograms. The other two constants are its possible
-// values. By default, histograms have explicit buckets.
+// histogramAggregation is the variable that selects the format of histograms. The possible values of the variable are
+// bucketHistogram and exponentialHistogram. By default, histograms have explicit buckets.
 const (
 	histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
 	bucketHistogram      = "explicit_bucket_histogram"
@@ -219,9 +219,9 @@ func oneOf(words ...string) func(string) error {
 }
 
 // checkClientKey records problems with the client certificate and its key. The exporters read the certificate and the
-// key as a pair. They read the pair from the signal's variables. If these variables are not set, they read the pair
-// from the general variables. The exporters silently ignore a certificate without a key (SDK, internal/envconfig,
-// WithClientCert).
+// key as a pair. If the signal's variables are set, the exporters read the pair from these variables. If the signal's
+// variables are not set, the exporters read the pair from the general variables. The exporters silently ignore a
+// certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"

@@ -46,8 +46,8 @@ type File struct {
 
 // Page holds all files of the page.
 type Page struct {
-	// Version is a hash of all files. The address of each file except Index contains Version. Therefore, a browser can
-	// cache these files forever. A browser never combines the files of different agent versions.
+	// Version is a hash of all files. The address of each file except Index contains Version, so a browser can cache
+	// these files forever. A browser never combines the files of different agent versions.
 	Version string
 	Index   File
 

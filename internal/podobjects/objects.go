@@ -14,9 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects is a cache of the pod objects from the watch. First, the function redactedCopy removes or hides the fields
-// that can contain secrets. The cache encodes each object in protobuf and compresses the result. The cache decompresses
-// an object on request. The cache is safe for concurrent use, and implements podwatch.Keeper.
+// Objects is a cache of the pod objects from the watch. Before an object enters the cache, the function redactedCopy
+// removes or hides the fields that can contain secrets. The cache encodes each object in protobuf and compresses the
+// result. The cache decompresses an object on request. The cache is safe for concurrent use, and implements
+// podwatch.Keeper.
 type Objects struct {
 	now func() time.Time
 

@@ -12,8 +12,8 @@ import (
 const maxTombstones = 256
 
 // ledger records the resource version of each pod in the store of watched pods. The Verifier uses these versions to
-// compare the store with a list. The pod watch uses them to detect events that are older than the pod in the store.
-// The pod watch ignores such events.
+// compare the store with a list. The pod watch uses these versions to ignore events that are older than the pod in the
+// store.
 type ledger struct {
 	versions   map[string]string // resource versions of the pods in the store, by UID
 	tombstones []string          // UIDs of pods with a tombstone, oldest first
@@ -27,7 +27,7 @@ func (l *ledger) Older(uid, version string) bool {
 // NewerThan reports whether the known version of a pod is newer than the version of a list.
 func (l *ledger) NewerThan(uid, list string) bool { return isBefore(list, l.versions[uid]) }
 
-// Note sets the known version of a pod. This is the version of the pod in the store.
+// Note sets the known version of a pod, which is the version of the pod in the store.
 func (l *ledger) Note(uid, version string) {
 	l.versions[uid] = version
 }

@@ -94,8 +94,8 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 }
 
 // apply responds to PATCH /api/v1/namespaces/NS/pods/NAME like the API server, but supports only annotations. The
-// request can contain the pod's UID and resource version. If one of them differs from the server's pod, apply responds
-// with a conflict. apply removes annotations that the field manager no longer sends.
+// request can contain the pod's UID and resource version. If the UID or the resource version differs from the server's
+// pod, apply responds with a conflict. apply removes annotations that the field manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, response := s.interfere, s.noApply

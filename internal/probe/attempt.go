@@ -71,8 +71,8 @@ func dnsAttempt(p Probe) attemptFunc {
 	}
 }
 
-// withoutTrace returns a context without the trace that records the stages of an attempt. With this trace, the recorded
-// stages would include the resolver's connections to DNS servers.
+// withoutTrace returns a context without the trace that records the stages of an attempt. With the trace, the
+// resolver's connections to DNS servers would count as stages of the attempt.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
 // untraced keeps the deadline and the cancellation of a context, but hides its values.

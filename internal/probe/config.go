@@ -114,7 +114,7 @@ type file struct {
 }
 
 // Load reads a configuration and the files that the configuration names. The error lists all problems and the field of
-// each problem. If the configuration itself has problems, Load does not read the files that it names.
+// each problem. If the configuration itself has problems, Load does not read the files that the configuration names.
 func Load(path string, node Node) (Config, error) {
 	text, err := readFile(path)
 	if err != nil {

@@ -30,8 +30,8 @@ type settings struct {
 }
 
 // Feature returns the probes as a removable feature. The feature has the flags --node-address and --probes-file, and
-// runs the probes. While the flag parser validates --probes-file, it calls the function "node". This function uses the
-// values of the agent's own flags, so the agent must parse its own flags first.
+// runs the probes. While the flag parser validates --probes-file, it calls the function "node". The function "node"
+// uses the values of the agent's own flags, so the agent must parse its own flags first.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{

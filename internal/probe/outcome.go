@@ -82,8 +82,8 @@ type statusError int
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
 // classify returns the result of an attempt with the given error. If the error itself does not determine the result,
-// classify returns the argument "in". This argument is the result of a failure in the open stage. If no stage is open,
-// "in" is empty and classify returns ResultError.
+// classify returns the argument "in". The argument "in" is the result of a failure in the open stage. If no stage is
+// open, "in" is empty and classify returns ResultError.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

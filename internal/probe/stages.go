@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// stages measures the stages of one attempt. A stage can occur several times in one attempt, for example after
-// redirects. The length of this stage is then the sum of all its durations. The type stages is safe for concurrent use,
-// because net/http can dial in the background, even after the attempt has ended.
+// stages measures the stages of one attempt. If a stage occurs several times in one attempt, for example after
+// redirects, its length is the sum of the durations. The type stages is safe for concurrent use, because net/http can
+// dial in the background, even after the attempt has ended.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time

@@ -7,8 +7,8 @@ import "time"
 
 // Until returns the time from now until the next pulse. Pulses are instants on the wall clock. At a pulse, the time
 // since the start of year 1 is a multiple of the interval. If the next pulse is less than half an interval away, Until
-// skips this pulse. Otherwise, a timer that fires slightly too early would fire again immediately. The interval must be
-// positive.
+// skips this pulse. If Until did not skip this pulse, a timer that fires slightly before a pulse would fire again at
+// this pulse. The interval must be positive.
 func Until(now time.Time, interval time.Duration) time.Duration {
 	now = now.Round(0) // remove the monotonic clock reading, so that only the wall clock counts
 	wait := now.Truncate(interval).Add(interval).Sub(now)

@@ -38,8 +38,8 @@ func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 }
 
 // advanceEphemeral reports the pulls of a pod's ephemeral containers if the agent no longer waits for facts about them
-// (timeline.EphemeralEvidence.Settled). Otherwise, advanceEphemeral requests the missing facts from the container
-// runtime and from Events.
+// (timeline.EphemeralEvidence.Settled). If the agent still waits for facts, advanceEphemeral requests them from the
+// container runtime and from Events.
 func (r *Reconciler) advanceEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

@@ -15,14 +15,15 @@ const (
 	repeatQueryFirst = time.Second
 	repeatQueryMax   = time.Minute
 	// If a change of the pod object causes a query, queryGap is the minimum time since the previous query. If all
-	// images of a pod are already on the node, the agent usually sends only two queries: one when the pod arrives, and
-	// one when the pod is ready. If the pod object reports a new container run, the agent waits only for queryGapRuns.
-	// This wait is short, because the runtime soon forgets the run if a client deletes the pod without a grace period.
+	// images of a pod are already on the node, the agent usually sends two queries: one when the pod arrives, and one
+	// when it is ready. If the pod object reports a new container run, the agent waits only for the time queryGapRuns.
+	// queryGapRuns is short, because the runtime soon forgets the run if a client deletes the pod without a grace
+	// period.
 	queryGap     = time.Second
 	queryGapRuns = 200 * time.Millisecond
 	// If a query only checks an Event about one of the pod's pulls, pullQueryGap is the minimum time since the previous
-	// query. Such a query has no back-off, because only the runtime's response can show that an Event is forged. Until
-	// this response arrives, a forged Event can hide which image other pods wait for.
+	// query. A query that checks an Event has no back-off, because only the runtime's response can show that the Event
+	// is forged. Until this response arrives, a forged Event can hide which image other pods wait for.
 	pullQueryGap = 2 * time.Second
 )
 
@@ -33,8 +34,8 @@ type pod struct {
 	settled  settledStartUp
 
 	// reported is true if a previous agent reported the start-up. reported is also true for a mirror pod if another
-	// mirror pod already represents the same start-up. In both cases, the agent's API shows the start-up, but the agent
-	// does not report it again.
+	// mirror pod already represents the same start-up. If reported is true, the agent's API shows the start-up, but the
+	// agent does not report the start-up again.
 	reported bool
 	restored bool // true if a previous agent saved observations of the pod
 	late     bool // true if the agent first saw the pod in a list, not through the open watch
@@ -246,9 +247,9 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 
 // mayQueryRuntime reports whether the agent can query the runtime now. After a change of the pod object, the next query
 // does not wait for the back-off. A starting pod changes often, so most queries wait until queryGap has passed since
-// the previous query. This wait is harmless, because the runtime keeps its timestamps. A query about the presence of
-// images does not wait, because the kubelet soon pulls absent images. A query after the end of the start-up does not
-// wait either.
+// the previous query. The wait for queryGap is harmless, because the runtime keeps its timestamps. A query about the
+// presence of images does not wait, because the kubelet soon pulls absent images. A query after the end of the start-up
+// does not wait either.
 func (p *pod) mayQueryRuntime(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.queriedAt)
 	if p.queries > 0 {
@@ -305,7 +306,7 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups without waiting for late Events,
 // because the stopping agent receives no more Events. settleEnded skips a start-up that still needs a response from the
-// runtime, if the state file contains the start-up. The next agent settles such a start-up.
+// runtime, if the state file contains the start-up. The next agent settles the skipped start-up.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {

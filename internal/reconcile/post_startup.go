@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// If an Event occurred more than eventsWindow before the agent's start, the agent never reports the Event. This limit
-// applies even if no agent ran when the Event occurred.
+// If an Event occurred more than eventsWindow before the agent's start, the agent never reports the Event. The limit
+// eventsWindow applies even if no agent ran when the Event occurred.
 const eventsWindow = 5 * time.Minute
 
 // restoreEvents sets the field eventsUntil. The agent reports only Events that are later than eventsUntil.

@@ -85,9 +85,9 @@ type Saver interface {
 	// or reported. ObserveTermination does not receive an observation if the next agent can get the same facts from the
 	// runtime. The argument "news" is true if the observation was new (timeline.TerminationEvidence.Apply).
 	ObserveTermination(o timeline.Observation, news bool)
-	// Saved reports whether the saved state already contains the pod's start-up. In this case, the next agent can
-	// settle the start-up. When Run stops, it calls Saved for each completed start-up that still needs a response from
-	// the runtime. If Saved returns false, Run settles the start-up.
+	// Saved reports whether the saved state already contains the pod's start-up. If Saved returns true, the next agent
+	// can settle the start-up. When Run stops, it calls Saved for each completed start-up that still needs a response
+	// from the runtime. If Saved returns false, Run settles the start-up.
 	Saved(uid string) bool
 	// SetEventsUntil receives the time of the latest reported kubelet Event. The next agent gets this time in
 	// Restored.EventsUntil.
@@ -103,8 +103,8 @@ type ReportKind uint8
 // Kinds of reports.
 const (
 	// Changed means that a pod's timeline changed. The report contains only the pod's UID, and the method Some returns
-	// the new timeline. The Reconciler sends no such report if a phase only becomes longer because time passes. Reports
-	// of kind Changed are frequent, so the receiver must handle them at low cost.
+	// the new timeline. If a phase only becomes longer because time passes, the Reconciler sends no report of kind
+	// Changed. Reports of kind Changed are frequent, so the receiver must handle them at low cost.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.
@@ -113,8 +113,8 @@ const (
 	// Each start-up has at most one Settled report. A start-up has no Settled report if Timeline.Reconstructed is true.
 	Settled
 	// EphemeralPulled means that the agent expects no more evidence about the pulls for a pod's ephemeral containers.
-	// Timeline.EphemeralPulls contains these pulls. If there were such pulls during the start-up, the Settled report
-	// also contains them.
+	// Timeline.EphemeralPulls contains these pulls. The Settled report contains the pulls for ephemeral containers that
+	// happened during the start-up.
 	EphemeralPulled
 	// PostStartup means that a container run ended, or that a kubelet Event occurred, after the start-up
 	// (Report.PostStartup). The Reconciler reports kubelet Events in chronological order. If the previous agent

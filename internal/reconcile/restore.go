@@ -12,8 +12,7 @@ import (
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
-	// Terminations holds observations of pods that were being deleted. The start-ups of these pods were already
-	// reported.
+	// Terminations holds observations of pods that were being deleted, and whose start-ups were already reported.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
 	// reports only Events that are later than the agent's own start.

@@ -7,7 +7,7 @@ import (
 )
 
 // settledStartUp is a start-up whose timeline is final. The agent keeps a settledStartUp until the pod is deleted. The
-// agent packs the timeline to save memory. The other fields are not packed, because the agent often needs them.
+// agent packs the timeline to save memory. Only the timeline is packed, because the agent often needs the other fields.
 type settledStartUp struct {
 	packed   timeline.Packed // without labels
 	labels   string          // Timeline.Labels; with --serve-objects, package podobjects shares this string

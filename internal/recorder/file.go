@@ -31,7 +31,7 @@ type File struct {
 }
 
 // OpenFile opens an existing recording to append to it, or creates the file. Only the owner can read a new file.
-// OpenFile removes an incomplete last line. If an agent is killed during a write, it leaves such a line.
+// OpenFile removes an incomplete last line. An agent that is killed during a write leaves an incomplete last line.
 func OpenFile(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

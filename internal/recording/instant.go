@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// Valid years. Package timeline counts nanoseconds since 1970 in an int64, so it cannot represent every time after the
-// year 2261. Times before 1970 do not occur, because the sources treat such a timestamp as absent.
+// Valid years. Package timeline counts nanoseconds since 1970 in an int64, which overflows in the year 2262. Times
+// before 1970 do not occur, because the sources treat such a timestamp as absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261
 )
 
-// checkInstants checks that every time in a value has a valid year. checkInstants does not change the value, so other
-// goroutines can read it at the same time. The zero time is valid, because it means that there is no timestamp.
+// checkInstants checks that the year of each timestamp in a value is valid. checkInstants does not change the value, so
+// other goroutines can read the value at the same time. The zero time is valid, because it means that there is no
+// timestamp.
 func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
 // setUTC checks all timestamps in the value that the argument points to. setUTC also converts these timestamps to UTC.

@@ -115,8 +115,8 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	return redacted(o), nil
 }
 
-// redacted removes credentials from an observation. Agents up to v0.1 recorded messages and image references unchanged,
-// so these can contain credentials.
+// redacted removes credentials from an observation. Agents up to v0.1 recorded messages and image references without
+// removing credentials.
 func redacted(o timeline.Observation) timeline.Observation {
 	switch o := o.(type) {
 	case timeline.PodSeen:

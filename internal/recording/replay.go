@@ -24,8 +24,8 @@ type node struct {
 	silences timeline.SilenceLog
 	pressure timeline.PressureLog
 	clockLog timeline.ClockLog
-	// restored is true if a change of the clock comes before all pods. A restarted agent can have restored this change
-	// and the observations after it, so the change can be later than these observations.
+	// restored is true if a change of the clock comes before all pods. A restarted agent first records the changes of
+	// the clock from its state file, even if some other observations in the file are older than these changes.
 	restored bool
 }
 

@@ -90,8 +90,8 @@ var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "
 // rule's hints, Text skips the rule. Most texts are image names, and Text skips most rules for an image name. Many
 // image names contain the hint "-", but few image names contain one of keyParts.
 var rules = []struct {
-	hints  []string // in lower case; the rule never changes a text that contains no hint in upper or lower case
-	keyed  bool     // true if the rule never changes a text that contains none of keyParts
+	hints  []string // in lower case; the rule changes only texts that contain a hint in upper or lower case
+	keyed  bool     // true if the rule changes only texts that contain one of keyParts
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, false, replacing(privateKey, Marker)},
@@ -146,8 +146,8 @@ func shorten(text string) string {
 }
 
 // withoutUser removes the user and the query from an address. In a valid URL, the characters @, / and ? in a password
-// are escaped. In practice, some passwords contain these characters unescaped. Therefore, withoutUser assumes that the
-// last @ of the address ends the user.
+// are escaped. In practice, some passwords contain @, / or ? unescaped. Therefore, withoutUser assumes that the last @
+// of the address ends the user.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]
@@ -166,8 +166,8 @@ func withoutUser(address string) string {
 }
 
 // userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. userEnd ignores
-// the @ before an image digest. If the text before the first / or ? contains neither : nor @, the address has no user.
-// In this case, a later @ belongs to the path or to the query.
+// the @ before an image digest. If the text before the first / or ? contains neither : nor @, the address has no user,
+// and a later @ belongs to the path or to the query.
 func userEnd(address string) int {
 	authority := len(address)
 	if slash := strings.IndexAny(address, "/?"); slash >= 0 {

@@ -25,8 +25,9 @@ const (
 	// registries get their own label.
 	maxCandidates = 8 * Max
 	// takeover is a factor. Registry A can take the label of registry B only if A has more than takeover times as many
-	// pulls as B. This condition applies only if both registries have a confirmed pull, or if neither registry has one.
-	// Without the factor, two registries with similar numbers of pulls could repeatedly take the label from each other.
+	// pulls as B. The factor applies only if both registries have a confirmed pull, or if neither registry has a
+	// confirmed pull. Without the factor, two registries with similar numbers of pulls could repeatedly take the label
+	// from each other.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. Halving gives recent pulls more weight than
 	// old pulls.
@@ -48,9 +49,9 @@ const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the 
 // registry that loses its label, because a counter must never decrease. Labels is not safe for concurrent use.
 //
 // A pod can name any host, and an Event can claim that an image came from this host. Therefore, registries with a
-// confirmed pull have priority. Such a registry can take a label from a registry without a confirmed pull. A registry
-// without a confirmed pull never takes a label from a registry with a confirmed pull. Registries without a confirmed
-// pull compete for the remaining labels.
+// confirmed pull have priority. A registry with a confirmed pull can take a label from a registry without a confirmed
+// pull. A registry without a confirmed pull never takes a label from a registry with a confirmed pull. Registries
+// without a confirmed pull compete for the remaining labels.
 type Labels struct {
 	confirmed, unconfirmed *table
 }

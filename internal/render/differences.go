@@ -17,8 +17,9 @@ import (
 const leastOther = 50 * time.Millisecond
 
 // Differences returns one paragraph for each difference that the data proves. Two comparisons have a paragraph even if
-// the data proves no difference: between two revisions, and between start-ups with and without a pull. In this case,
-// the paragraph states why there is no proof. The list is never nil. The summary can come from untrusted records.
+// the data proves no difference: between two revisions, and between start-ups with and without a pull. Without a proven
+// difference, the paragraph states why there is no proof. The list is never nil. The summary can come from untrusted
+// records.
 func Differences(s api.WorkloadSummary) []string {
 	texts := []string{}
 	if text := imageStatement(s.Images); text != "" {
@@ -131,9 +132,9 @@ func evidenceText(n, m int) string {
 }
 
 // partsText returns the end of a sentence. The text lists the phases that explain a difference. If the data does not
-// prove a difference in any single phase, the text says so. In this case, the text lists the phases whose means differ
-// most, and states that these differences are not proven. The argument "images" is a text about the sizes of the
-// images. partsText inserts this text after the first phase that depends on these sizes.
+// prove a difference in any single phase, the text lists the phases whose means differ most, and states that these
+// differences are not proven. The argument "images" is a text about the sizes of the images. partsText inserts "images"
+// after the first phase that depends on the sizes of the images.
 func partsText(d api.WorkloadDifference, images string) string {
 	parts, begin, end := d.Parts, ": ", ""
 	if len(parts) == 0 {

@@ -76,8 +76,8 @@ func (c *RecordCheck) Check(record api.Record) error {
 type checker struct {
 	err     error
 	seconds float64 // total duration of the pods, workloads or phases so far
-	// The other fields contain totals so far. pullSeconds and pullBytes cover all pulls. sizedSeconds and sizedBytes
-	// cover only the sized pulls: see api.PullRecord.Sized.
+	// All fields below are totals so far. pullSeconds and pullBytes cover all pulls. sizedSeconds and sizedBytes cover
+	// only the sized pulls: see api.PullRecord.Sized.
 	pullSeconds, sizedSeconds, unpackSeconds float64
 	pullBytes, sizedBytes                    float64
 }

@@ -23,8 +23,8 @@ type Measured struct {
 	// without success.
 	StartUps, Failures float64
 	InProgress         float64
-	// OtherStartUps is the number of successful start-ups that the agents did not assign to a workload. These agents
-	// had reached the limit of --metrics-workloads.
+	// OtherStartUps is the number of successful start-ups that agents did not assign to a workload, because these
+	// agents had reached the limit of --metrics-workloads.
 	OtherStartUps  float64
 	WorkloadSeries int // number of series of workload metrics; 0 if the agents currently export no workload metrics
 	// Compared is true if Prometheus could compare at least one node with the other nodes. ComparedWorkloads is true if

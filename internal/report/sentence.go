@@ -31,8 +31,8 @@ func summarySentence(r Report, coverage, measured string, compared bool) string 
 const minutes = "2006-01-02 15:04"
 
 // coverage describes the nodes that have sums for only a part of the period. The text contains the number of these
-// nodes, and the time from which the sums of all nodes are complete. If this time is unknown, the text does not
-// contain a time. If the sums of all nodes cover the whole period, the text is empty.
+// nodes, and the time from which the sums of all nodes are complete. If the beginning of the complete sums is unknown,
+// the text does not contain a time. If the sums of all nodes cover the whole period, the text is empty.
 func (f *Fleet) coverage() string {
 	switch {
 	case f.late == 0:
@@ -119,8 +119,8 @@ func workloadSentence(r Row) string {
 	return r.Name + ": " + strings.Join(parts, "; ")
 }
 
-// pullsText states the number of downloads with a known duration. If this number is 0, the text does not contain a
-// number, because the same sentence can report failed pulls.
+// pullsText states the number of downloads with a known duration. For n = 0, the text is not "0 pulls", because the
+// same sentence can report failed pulls.
 func pullsText(n int) string {
 	if n == 0 {
 		return "no measured download"

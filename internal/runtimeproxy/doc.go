@@ -6,6 +6,6 @@
 //
 // The caller runs a Proxy on one goroutine. The Proxy stores no data from the runtime. For each call, the package
 // forwards one request and then the messages of the response in order. Package cri decodes each request and creates a
-// new request with only the checked fields. The runtime receives only this new request. The package opens no network
+// new request with only the checked fields. The runtime receives only the new request. The package opens no network
 // connections and reads no files.
 package runtimeproxy

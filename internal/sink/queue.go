@@ -84,8 +84,8 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // If the function "deliver" returns nil, the caller must count the item with Sent or Drop, immediately or later. Run
 // does not count this item. If "deliver" returns an error, Run drops this item and all queued items, and returns the
 // error. The time limit Drain starts when ctx is done. If items remain when the time limit Drain is over, Run drops
-// all queued items and returns ErrSlow. The context of the function "deliver" does not end when ctx is done. This
-// context ends when the time limit Drain is over. If "deliver" ignores its context, Run waits until "deliver" returns.
+// all queued items and returns ErrSlow. The context of the function "deliver" ends when the time limit Drain is over,
+// not when ctx is done. If "deliver" ignores its context, Run waits until "deliver" returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -16,9 +16,9 @@
 // # The order
 //
 // The Saver records a pod as reported only after all sinks are done with the pod's start-up. A sink is done when it
-// has written or sent the report. A sink that drops the report is also done, unless the agent is stopping. If the
-// agent crashes before the Saver records the pod, the next agent reports the pod's start-up again. The ID of the
-// report stays the same. So a crash can repeat a report, but cannot lose a report.
+// has written or sent the report. A sink that drops the report is also done, unless the agent is stopping. If the agent
+// crashes before the Saver records the pod, the next agent reports the pod's start-up again, with the same ID. So a
+// crash can repeat a report, but cannot lose a report.
 //
 // # The file
 //

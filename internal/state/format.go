@@ -57,11 +57,11 @@ type Contents struct {
 	// node after Since. If the agent found no usable file, Since is zero.
 	Since time.Time
 	// InFlight first lists the observations about the node: the periods in which the runtime did not respond, and the
-	// changes of the node's clock. After them, InFlight lists the observations of the pods that are not in Reported.
-	// The observations of each pod are in the order of arrival.
+	// changes of the node's clock. After the observations about the node, InFlight lists the observations of the pods
+	// that are not in Reported. The observations of each pod are in the order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of pods whose start-up was reported, in the order of the reports
-	// Terminations lists observations of pods that are in Reported. These pods were being deleted. The observations of
+	// Terminations lists observations of pods that are in Reported and that were being deleted. The observations of
 	// each pod are in the order of arrival.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest post-startup kubelet Event that the agent has reported. EventsUntil is zero
@@ -171,8 +171,8 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 	return text[:end], rest, checksum(sum, text[end:len(text)-len(rest)]), nil
 }
 
-// addSection adds a section to c. A section can record a pod as reported. The pod's observations after this record
-// concern the termination of the pod, so addSection adds them to c.Terminations.
+// addSection adds a section to c. If a section records a pod as reported, the pod's later observations concern its
+// termination, so addSection adds them to c.Terminations.
 func (c *contents) addSection(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -245,9 +245,9 @@ func concernsNode(o timeline.Observation) bool {
 
 // outlivesAgent returns false for observations that the next agent must not use. EventsWatched can prove that an Event
 // does not exist, but only while a watch of the Events is open. While no agent runs, no watch is open. EventsLost only
-// revokes EventsWatched, so EventsLost is useless without EventsWatched. The next agent opens its own watch. This watch
-// first delivers all Events that the API server still holds. The next agent also reads the control plane's clock and
-// the pressure counters of the kernel again.
+// revokes EventsWatched, so EventsLost is useless without EventsWatched. The next agent opens its own watch. The watch
+// of the next agent first delivers all Events that the API server still holds. The next agent also reads the control
+// plane's clock and the pressure counters of the kernel again.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

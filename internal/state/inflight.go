@@ -44,9 +44,9 @@ type freshObservation struct {
 	temporary bool
 }
 
-// add stores an observation. If the observation exceeds maxObservations, add returns false. Even beyond the limit, add
-// stores the latest pod object and the deletion of the pod, because no source can repeat the last state of a deleted
-// pod.
+// add stores an observation. If the observation exceeds maxObservations, add returns false. Even beyond
+// maxObservations, add stores the latest pod object and the deletion of the pod, because no source can repeat the last
+// state of a deleted pod.
 func (p *inFlight) add(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)

@@ -129,8 +129,7 @@ func (s *Saver) reportLost(lost int) {
 
 // section returns a section with the given observations and with the changes since the last save. The result "pods"
 // contains the pods whose observations are in the section. If a pod was reported or removed after the call of encode,
-// section omits the pod's observations. Otherwise, a reader would treat these observations as newer than the report or
-// the removal.
+// section omits the pod's observations, because a reader would treat them as newer than the report or the removal.
 func (s *Saver) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,7 +59,7 @@ type Saver struct {
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
 
-	// Only the goroutine that calls save uses the fields below.
+	// The fields below belong to the goroutine that calls the method save.
 	full     bool  // true while a limit of the file is reached
 	size     int64 // size of the file in bytes; zero if the next save must replace the file
 	appended int64 // size of the sections after the first section, in bytes
@@ -161,7 +161,8 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 // Observe receives an observation of a pod whose start-up the agent must report. The argument "news" is true if the
 // observation changed the evidence. Observe stores observations that changed the evidence. If a pod object did not
 // change the evidence, Observe stores the object only until the next pod object arrives. Observe also stores the
-// observations about the node (concernsNode). If the Saver has no data of any pod, the next save drops them.
+// observations about the node (concernsNode). If the Saver has no data of any pod, the next save drops the observations
+// about the node.
 func (s *Saver) Observe(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {

@@ -14,8 +14,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp equals newsFor in cmd/agent. A start-up can end while no agent runs. The next agent reports such a start-up
-// only if the pod reached the node at most caughtUp before this agent started.
+// caughtUp equals newsFor in cmd/agent. A start-up can end while no agent runs. If the pod reached the node more than
+// caughtUp before the next agent's start, the next agent does not report the start-up.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.

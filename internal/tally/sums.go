@@ -171,7 +171,7 @@ func (s *Sums) addTotals(totals api.TotalsRecord) {
 }
 
 // registryTotals returns the totals of a registry. If the registry is new, registryTotals adds it. If a limit prevents
-// this, registryTotals returns the combined totals of all other registries.
+// a new registry, registryTotals returns the combined totals of all other registries.
 func (s *Sums) registryTotals(name string) *api.RegistryTotals {
 	if r := s.registries[name]; r != nil {
 		return r

@@ -138,16 +138,16 @@ func (t *Tally) adjustLimit(i int) {
 }
 
 // compact makes room if the sums use more than three quarters of Config.Bytes. compact first combines the entries of
-// the oldest hours. Only these hours lose the names of their workloads and images. If the sums still use more than
-// three quarters of Config.Bytes, compact removes the oldest hours. compact combines the entries of the latest hour
-// only if this hour alone uses more than Config.Bytes.
+// the oldest hours. Only the combined hours lose the names of their workloads and images. If the sums still use more
+// than three quarters of Config.Bytes, compact removes the oldest hours. compact combines the entries of the latest
+// hour only if this hour alone uses more than Config.Bytes.
 func (t *Tally) compact() {
 	most := t.config.Bytes * 3 / 4
 	for i := 0; i < len(t.hours)-1 && t.size() > most; i++ {
 		t.hours[i].sums.fold()
 	}
 	for len(t.hours) > 1 && t.size() > most {
-		// After Restore, t.began can be later than the start of the hour t.hours[1]. In this case, t.began stays the
+		// If t.began is later than the start of the hour t.hours[1], as can happen after Restore, t.began stays the
 		// same. The method Add keeps the monotonic clock reading of t.began.
 		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
 		t.hours[0] = hour{}

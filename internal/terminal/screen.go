@@ -85,7 +85,7 @@ func (s *Screen) Close() error {
 }
 
 // Remember stores the state of the terminal before a Screen changes the terminal. The returned function restores the
-// stored state. The program calls this function if it stops without a call to Close.
+// stored state. The program calls the returned function if it stops without a call to Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {

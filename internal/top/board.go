@@ -14,8 +14,8 @@ import (
 )
 
 // Limits on the content of a Board. When a Board has 2*maxOver completed start-ups, it removes the older half of them.
-// If a Board has maxStarting start-ups in progress, it drops each further start-up in progress. Then the headline says
-// that not all start-ups are shown.
+// If a Board has maxStarting start-ups in progress, it drops each further start-up in progress. The headline then says
+// that the Board shows only some of the start-ups.
 const (
 	maxOver     = 500
 	maxStarting = 5000

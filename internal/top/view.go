@@ -48,7 +48,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
 		// Six more lines are not rows of a table: two blank lines, two headings, and two lines that say how many rows
-		// are omitted. An empty table has no heading and omits no rows. Instead, it shows one or more lines of text.
+		// are omitted. An empty table has no heading and omits no rows. Instead, an empty table shows one or more lines
+		// of text.
 		room := lines - len(text) - 6
 		if len(starting) == 0 {
 			room -= max(0, len(b.startingTable(nil, now, page))-2)
@@ -223,9 +224,9 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.tableLines(layout, page)
 }
 
-// unboundHint returns a description and the command that lists pods without a node. If they do not fit on one line, the
-// command begins on a new line. If the page is a screen, unboundHint also breaks a command that is longer than a line,
-// because a screen cannot wrap lines.
+// unboundHint returns a description and the command that lists pods without a node. If the description and the command
+// do not fit on one line, the command begins on a new line. If the page is a screen, unboundHint also breaks a command
+// that is longer than a line, because a screen cannot wrap lines.
 func (b *Board) unboundHint(page terminal.Page) []string {
 	const title = "pods without a node:"
 	command := "kubectl get pods -A --field-selector=spec.nodeName="

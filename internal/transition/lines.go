@@ -9,12 +9,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines returns the transition records of a start-up. The record of the pod comes first. Then come the records of the
-// containers, in the kubelet's order. The records of the image pulls come last. A pull whose start or image is unknown
-// has no record.
+// Lines returns the transition records of a start-up. The record of the pod comes first. The records of the containers
+// follow, in the kubelet's order. The records of the image pulls come last. A pull whose start or image is unknown has
+// no record.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	if t.ClockWasSet() {
-		t.ScheduledAt = time.Time{} // like the other times, it cannot be compared with the creation
+		t.ScheduledAt = time.Time{} // after a change of the clock, no later time is comparable with the creation
 	}
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
@@ -130,7 +130,7 @@ func imagePullOf(t timeline.Timeline, container string) (pull *ImagePull, image 
 }
 
 // durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if "to"
-// is before "from". This order is possible if the sources of the times contradict each other.
+// is before "from". The time "to" can be before "from" if the sources of the two times contradict each other.
 func durationBetween(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

@@ -21,7 +21,7 @@ const (
 	changeModified changeKind = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
 	changeDeleting changeKind = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
 	// changeDeleted means that the object was removed. Before the removal, the kubelet requests the deletion with a
-	// grace period of zero. The timestamp is the time of this request.
+	// grace period of zero. The timestamp is the time of the kubelet's request.
 	changeDeleted changeKind = "deleted"
 )
 

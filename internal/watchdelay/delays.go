@@ -63,8 +63,8 @@ func (d *Delays) Changed(known timeline.Pod, pod *corev1.Pod, at time.Time) {
 	d.record(changeModified, changedAt(known.Conditions, pod.Status.Conditions), at)
 }
 
-// Deleted implements podwatch.Delays. Deleted adds the delay only if the object's grace period is zero. With
-// another grace period, the timestamp is the time of the deletion request, not the time of the removal.
+// Deleted implements podwatch.Delays. Deleted adds the delay only if the object's grace period is zero. If the grace
+// period is not zero, the timestamp is the time of the deletion request, not the time of the removal.
 func (d *Delays) Deleted(pod *corev1.Pod, at time.Time) {
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
 		d.record(changeDeleted, podwatch.DeletedAt(pod), at)

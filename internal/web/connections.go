@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxConnections is the maximum number of open connections. This maximum limits the memory for connections. A
+	// maxConnections is the maximum number of open connections. maxConnections limits the memory for connections. A
 	// connection with TLS uses about 50 KiB.
 	maxConnections = 128
 	// maxPerClient limits the connections of one client, so that other clients can still connect.
@@ -26,12 +26,13 @@ const (
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
 	// If no slot is free and a client has fewer connections than its guaranteed number, the agent can close an existing
-	// connection for this client. For each client outside the node, the agent closes at most takeBurst connections at
-	// once in this way, and then takeRate connections per second. The limit protects scrapers. Even if many clients
-	// keep reconnecting, a scraper has enough time to send its request before the agent closes its connection.
+	// connection to free a slot for this client. For one client outside the node, the agent closes at most takeBurst
+	// connections immediately, and then at most takeRate connections per second. The limit protects scrapers. Even if
+	// many clients keep reconnecting, a scraper has enough time to send its request before the agent closes the
+	// scraper's connection.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby protects connections from the agent's own node. If at most reservedForNearby connections come
-	// from the node, the agent closes none of these connections for a client outside the node. Four connections are
+	// from the node, the agent does not close them to free a slot for a client outside the node. Four connections are
 	// enough: two for each of the kubelet's two probes.
 	reservedForNearby = 4
 )
@@ -45,12 +46,14 @@ func limitConnections(l net.Listener, reads func(netip.Prefix) bool, dropped cou
 
 // fairListener closes a new connection immediately if the client is outside the node and already has maxPerClient
 // connections. If all slots are taken, fairListener closes the least useful connection whose slot the new connection
-// can take (see yieldsTo). If there is no such connection, fairListener closes the new connection. Scrapers and the
-// kubelet's probes can connect even if a few clients hold many connections, or if many clients hold one connection
-// each. fairListener accepts or closes each connection immediately, so no connection waits in the kernel's queue.
+// can take (see yieldsTo). If the new connection cannot take any slot, fairListener closes the new connection. Scrapers
+// and the kubelet's probes can connect even if a few clients hold many connections, or if many clients hold one
+// connection each. fairListener accepts or closes each connection immediately, so no connection waits in the kernel's
+// queue.
 //
-// The agent does not use netutil.LimitListener, which has one limit for all clients together. After this limit is
-// reached, netutil.LimitListener makes further connections wait. One client could therefore lock out all others.
+// The agent does not use netutil.LimitListener, which has one limit for all clients together. At its limit,
+// netutil.LimitListener makes further connections wait. So one client could use up the limit and lock out all other
+// clients.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -84,7 +87,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 
 // enter takes a slot for a connection. If the connection gets no slot, both results are nil. If another connection must
 // give up its slot, enter releases that slot and returns the other connection as the second result. The caller must
-// close the other connection. If no connection gives up its slot, the second result is nil.
+// close the connection in the second result. If no connection gives up its slot, the second result is nil.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,12 +118,13 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 }
 
 // yieldsTo returns a function that reports whether c can take the slot of another connection. The argument "have" is
-// the current number of connections of c's client. If this number is below the client's guaranteed number, c can take
-// the slot of any connection. Otherwise, c can take slots only from clients that have at least two connections more.
+// the current number of connections of c's client. If "have" is below the client's guaranteed number, c can take the
+// slot of any connection. If "have" is at least the guaranteed number, c can take slots only from clients that have at
+// least two connections more than c's client.
 //
 // Two limits apply to clients outside the node. A client outside the node cannot take the slots that reservedForNearby
 // protects. If a client outside the node exceeds takeRate, it can take slots only from clients that have at least two
-// connections more.
+// connections more than itself.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

@@ -18,7 +18,7 @@ const (
 	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request
 )
 
-// counters counts connections, requests and responses that the server dropped, by reason. It is safe for
+// counters counts connections, requests and responses that the server dropped, by reason. counters is safe for
 // concurrent use.
 type counters struct{ ended *prometheus.CounterVec }
 

@@ -74,7 +74,7 @@ func isForwarded(r *http.Request) bool {
 }
 
 // localHost reports whether a host is localhost or a loopback address. After DNS rebinding, a browser sends the host
-// name of another site. For this name, localHost returns false.
+// name of another site. For the name of another site, localHost returns false.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -25,8 +25,8 @@ func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http
 	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))
 }
 
-// readOnly accepts only GET and HEAD requests without a body. It also refuses each path that the mux would redirect.
-// readOnly sets the common headers of every response.
+// readOnly accepts only GET and HEAD requests without a body. readOnly also refuses each path that the mux would
+// redirect. readOnly sets the common headers of every response.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

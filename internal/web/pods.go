@@ -52,7 +52,7 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	responseJSON(w, r, listed.text(remaining))
 }
 
-// podPage is one page of the pod list. It holds the encoded items and the position of the last item.
+// podPage is one page of the pod list. podPage holds the encoded items and the position of the last item.
 type podPage struct {
 	written bytes.Buffer
 	items   int

@@ -16,8 +16,8 @@ const (
 	// maxResponse.
 	maxResponse = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
-	// itself uses half of this memory. The other 45 MiB remain for requests. maxHeld is less than half of these 45 MiB,
-	// because the agent also needs memory to create responses.
+	// itself uses half of this memory. The other half of the memory limit, 45 MiB, remains for requests. maxHeld is
+	// less than half of these 45 MiB, because the agent also needs memory to create responses.
 	maxHeld = 20 << 20
 )
 

@@ -90,8 +90,8 @@ func workloadText(namespace string, owner timeline.Owner) string {
 }
 
 // unknownRevision writes an error response for a revision without known start-ups. The argument "among" is a part of
-// the error text. It tells which start-ups the agent searched. If the agent searched all start-ups, "among" is empty.
-// The error names the latest known revisions.
+// the error text. The argument "among" says which start-ups the agent searched. If the agent searched all start-ups,
+// "among" is empty. The error names the latest known revisions.
 func unknownRevision(w http.ResponseWriter, name, workload, among string, known []string) {
 	reason := fmt.Sprintf("no start-up of %s with the revision %.63q is known on this node%s", workload, name, among)
 	var names []string

@@ -106,8 +106,8 @@ func (s *startUp) imageChanges() []change {
 
 // parallelPulls returns the change that increases maxParallelImagePulls, a setting of the kubelet. Parallel pulls share
 // the download rate. In the worst case, the pod's pull and all pulls that were ahead of it in the queue get equal
-// shares of this rate. If the pod waits for a pull of the same image, the change does not shorten this wait, because
-// the runtime downloads the image only once.
+// shares of the download rate. If the pod waits for a pull of the same image, the change does not shorten this wait,
+// because the runtime downloads the image only once.
 func (s *startUp) parallelPulls() []change {
 	c := s.newChange(api.WhatIfParallelPulls, "")
 	s.saveTime(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
@@ -232,8 +232,8 @@ func (s *startUp) failedRuns() (changes []change) {
 		c.assumption = "if the first run succeeds as the latest run did"
 		first, final := container.firstStart, container.finalStart
 		// At first, the variable "hidden" is the longest possible time from the start of the first run to the start of
-		// the latest run. The loop subtracts the container's own phases. For the rest of this time, the record shows
-		// other phases. But the container can also have run and failed during these other phases.
+		// the latest run. The loop subtracts the container's own phases. The rest of the time belongs to other phases
+		// in the record, but the container might also have run and failed during these phases.
 		hidden := container.final.difference(container.first).high
 		last := -1
 		for k := range s.phases {

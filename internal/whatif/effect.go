@@ -9,10 +9,10 @@ import (
 )
 
 // effectText describes the new duration, as an estimate and an interval. If the interval of the new duration contains
-// the old duration, effectText describes the saved time instead. The interval of the saved time is narrower, because it
-// excludes the variation of the steps that the change does not affect. If the change might save nothing, effectText
-// describes only the longest time that the change can save. If the saved time depends on chance, the text contains no
-// estimate.
+// the old duration, effectText describes the saved time instead. The interval of the saved time is narrower than the
+// interval of the new duration, because it excludes the variation of the steps that the change does not affect. If the
+// change might save nothing, effectText describes only the longest time that the change can save. If the saved time
+// depends on chance, the text contains no estimate.
 func effectText(p api.WhatIfRecord, total api.Seconds) string {
 	within := func(estimate, least, most api.Seconds, what string) string {
 		interval := strings.TrimSuffix(tenths(least), " s") + " to " + tenths(most)

@@ -148,8 +148,8 @@ func (t *total) average() api.WhatIfMean {
 		TotalLeast: of(t.low), TotalMost: of(t.high), Gain: of(t.gain), GainLeast: of(t.gainLow), GainMost: of(t.gains)}
 }
 
-// commonText returns a text and an assumption that are true for all predictions of a change. These predictions can have
-// different texts, for example because each pod lacked a different ConfigMap.
+// commonText returns a text and an assumption that are true for all predictions of a change. The predictions of one
+// change can have different texts, for example because each pod lacked a different ConfigMap.
 func commonText(texts map[[2]string]int, of changeKey) (text, assumption string) {
 	var first [2]string
 	for both := range texts {

@@ -11,7 +11,7 @@ import (
 
 const (
 	// gainLeast is the minimum gain. If the low end of the gain's interval is less than gainLeast, Predict makes no
-	// prediction for the change. If the gain depends on chance, Predict does not use the low end. Instead, it compares
+	// prediction for the change. If the gain depends on chance, Predict does not use the low end, but compares
 	// gainLeast with the average gain from the change itself.
 	gainLeast = 500 * time.Millisecond
 	// variation is a divisor. totalAfter lowers the low end of its interval by a tenth, and raises the high end by a
@@ -78,8 +78,9 @@ func isWorthwhile(c change, gain interval) bool {
 	return gain.low >= gainLeast && gain.low >= c.unsure
 }
 
-// estimatedGain returns the estimate of the gain. It adds up the times that a change saves in the phases and restarts.
-// It then limits the sum to the interval of the gain. If the saved time depends on chance, the result is 0.
+// estimatedGain returns the estimate of the gain. estimatedGain adds up the times that a change saves in the phases and
+// restarts. Then estimatedGain limits the sum to the interval of the gain. If the saved time depends on chance, the
+// result is 0.
 func (c change) estimatedGain(gain interval) (sum time.Duration) {
 	if c.upTo {
 		return 0

@@ -11,8 +11,8 @@ import (
 // shortPeriod is the shortest period that Kubernetes allows for a probe.
 const shortPeriod = time.Second
 
-// probePeriods returns the changes that shorten the period of one probe to 1 s. It ignores probes with a period of at
-// most 1 s, and probes that the start-up did not wait for.
+// probePeriods returns the changes that shorten the period of one probe to 1 s. probePeriods ignores probes with a
+// period of at most 1 s, and probes that the start-up did not wait for.
 func (s *startUp) probePeriods() (changes []change) {
 	for i := range s.containers {
 		container := &s.containers[i]
@@ -52,7 +52,7 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 		return c, false
 	}
 	// The kubelet does not probe a container during its initial delay. The delay begins at the container's start time.
-	// The kubelet truncates this time to whole seconds, so the delay can end up to 1 s earlier.
+	// The kubelet truncates the start time to whole seconds, so the delay can end up to 1 s earlier.
 	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
 	gain := shorterPeriod(probe, min(waited, max(container.ready.difference(container.final).high-delay, 0)))
 	c.own = gain
@@ -76,8 +76,8 @@ func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, pro
 // The container became able to pass the probe at an unknown time between the last failure and the first success. If the
 // container became able to pass the probe just before the first success, a shorter period would save nothing. In the
 // next start-up, the kubelet probes at other times, so the first success can even be later. If the probe requires
-// several successes, the time from one success to the next is at most one period. This time can be shorter than a
-// period, because the kubelet also probes when another part of the pod changes.
+// several successes, the time from one success to the next is at most one period. The time between two successes can be
+// shorter than a period, because the kubelet also probes when another part of the pod changes.
 func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
 	successes := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
 	next := max(shortPeriod, probe.Timeout.Duration())

@@ -16,8 +16,8 @@ const relist = 1100 * time.Millisecond
 const (
 	// A phase that is not longer than waitLeast does not count as a wait for something outside the pod.
 	waitLeast = 100 * time.Millisecond
-	// longWork is the longest time that a phase for volumes, devices or the network usually takes. If such a phase
-	// takes longer, it can contain a wait for something outside the pod.
+	// longWork is the longest time that a phase for volumes, devices or the network usually takes. A longer phase can
+	// contain a wait for something outside the pod.
 	longWork = 2 * time.Second
 )
 
@@ -33,14 +33,14 @@ type change struct {
 	// wait maps a container to the time that the change saves between the start of its process and its readiness.
 	wait map[string]interval
 	// restarts maps a container to the time that the change saves between the starts of its first and its latest run.
-	// This time does not include the time in the field "saved".
+	// The time in "restarts" does not include the time in the field "saved".
 	restarts map[string]interval
 	// unsure is the time that the change might or might not save. The evidence does not show to which phase the unsure
 	// time belongs.
 	unsure time.Duration
 	upTo   bool // true if chance decides whether the change saves time
-	// own is the time that the change itself can save. It is set only if upTo is true. The gain also includes the time
-	// that other steps can save or lose by chance.
+	// own is the time that the change itself can save. The field "own" is set only if upTo is true. The gain also
+	// includes the time that other steps can save or lose by chance.
 	own interval
 }
 
@@ -63,8 +63,8 @@ func (s *startUp) gainOf(c change) (gain interval, ok bool) {
 			continue
 		}
 		if target.kind == timeline.KindMain && target.unprobed() {
-			// The kubelet reports the container as ready after its work on all main containers. The change does not
-			// shorten the time from the end of this work until the kubelet reports the container as ready.
+			// The kubelet first completes its work on all main containers, and then reports the container as ready. The
+			// change does not shorten the time from the end of this work to the report.
 			gain.low = min(gain.low, work.low+min(atLeastZero(s.ready.difference(end)).low-relist, 0))
 			continue
 		}
@@ -129,8 +129,8 @@ func (s *startUp) endsWithOthers(c change) bool {
 	return false
 }
 
-// restarted returns a main container or a sidecar that restarted. It ignores the container that the change names. If it
-// finds no container, the result is nil.
+// restarted returns a main container or a sidecar that restarted. restarted ignores the container that the change
+// names. If restarted finds no container, the result is nil.
 func (s *startUp) restarted(c change) *container {
 	for i := range s.containers {
 		other := &s.containers[i]
@@ -188,8 +188,8 @@ func (s *startUp) workEarlier(c change) (sum interval, ok bool) {
 
 // startsEarlier returns how much earlier the container "target" would start because of a change. If target is nil, the
 // method adds up the saved time of all phases. If the pod might still wait for something outside the pod after the
-// first shortened phase, the result "ok" is false. Such a wait would begin earlier, but it might not end earlier. If
-// chanceShift returns false, the result "ok" is also false.
+// first shortened phase, the result "ok" is false. A wait for something outside the pod would begin earlier, but might
+// not end earlier. If chanceShift returns false, the result "ok" is also false.
 func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok bool) {
 	begun := false
 	for i := range s.phases {
@@ -212,9 +212,9 @@ func (s *startUp) startsEarlier(c change, target *container) (sum interval, ok b
 }
 
 // precedes compares a phase with the start of a container. The argument "i" is the index of the phase. The result
-// "certain" is true if the phase certainly ended before the container's first start. For the container's own phases,
-// its latest start counts instead. The result "possible" is true if the phase might have begun before the container's
-// latest start.
+// "certain" is true if the phase certainly ended before the container's first start. If the phase belongs to this
+// container, the container's latest start counts instead. The result "possible" is true if the phase might have begun
+// before the container's latest start.
 func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	if target == nil {
 		return true, true
@@ -224,8 +224,8 @@ func (s *startUp) precedes(i int, target *container) (certain, possible bool) {
 	return certain, certain || s.spans[i].start < final.high
 }
 
-// startOf returns the start of a container's first run. If the argument "first" is false, it returns the start of the
-// latest run. If the record has a phase container_start for the run, both ends of the interval are the end of this
+// startOf returns the start of a container's first run. If the argument "first" is false, startOf returns the start of
+// the latest run. If the record has a phase container_start for the run, both ends of the interval are the end of this
 // phase. startOf ignores the error bound of the phase. Phases do not overlap, so every other phase certainly comes
 // before or after the phase container_start.
 func (s *startUp) startOf(c *container, first bool) interval {
@@ -273,7 +273,7 @@ func (s *startUp) chanceShift(c change, target *container) (sum interval, ok boo
 	return sum, true
 }
 
-// listedEarlier returns how much earlier the kubelet can detect by chance that a container's runs ended, or that a
+// listedEarlier returns how much earlier, by chance, the kubelet can detect that a container's runs ended, or that a
 // sidecar started. If noCrash is true, listedEarlier ignores failed runs.
 func (s *startUp) listedEarlier(of *container, noCrash bool) (sum interval) {
 	waits := 0
@@ -305,8 +305,8 @@ func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
 	})
 }
 
-// waitsForOthers reports whether the end of a phase can depend on something outside the pod. If such a phase begins
-// earlier, it can take longer.
+// waitsForOthers reports whether the end of a phase can depend on something outside the pod. A phase that depends on
+// something outside the pod can take longer if it begins earlier.
 func waitsForOthers(phase *api.PhaseRecord) bool {
 	length := longestTime(phase)
 	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {

@@ -52,8 +52,8 @@ type container struct {
 }
 
 // newStartUp reads a record. The second result is false if the start-up did not end in the state ready or succeeded, or
-// if its length is unknown. It is also false if the record exceeds a limit of this package, or lacks evidence that
-// every prediction needs.
+// if its length is unknown. The second result is also false if the record exceeds a limit of this package, or lacks
+// evidence that every prediction needs.
 func newStartUp(record *api.Record) (*startUp, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
 	if record.State != timeline.StateReady && record.State != timeline.StateSucceeded ||

@@ -38,7 +38,7 @@ func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.What
 
 // waitAfter returns the reason why the evidence does not limit the effect of a change. The reason is a later wait for
 // something outside the pod, or a restarted container whose failed runs the record might not show. If the record shows
-// neither, the result is empty.
+// neither such a wait nor such a container, the result is empty.
 func (s *startUp) waitAfter(c change) string {
 	if other := s.restarted(c); other != nil {
 		return "the record might not show all failed runs of " + other.name

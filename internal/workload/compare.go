@@ -24,7 +24,7 @@ const (
 )
 
 // compare compares two groups of start-ups. Several comparisons can belong to one question, for example one comparison
-// for each node. The argument "comparisons" is the number of these comparisons.
+// for each node. The argument "comparisons" is the number of comparisons that belong to the question.
 func compare(first, second []*sample, comparisons int) api.WorkloadDifference {
 	totals := func(samples []*sample) []interval {
 		list := make([]interval, 0, len(samples))
@@ -55,8 +55,9 @@ type tested struct {
 }
 
 // compareDurations compares two groups of durations. A difference is more than noise only if both the rank test and the
-// means show it. Both must also show the difference with the least favorable values within the error bounds. These
-// values are the largest durations in the faster group, and the smallest durations in the slower group.
+// means show it. The rank test and the means must also show the difference with the least favorable values within the
+// error bounds. The least favorable values are the largest durations in the faster group, and the smallest durations in
+// the slower group.
 func compareDurations(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }

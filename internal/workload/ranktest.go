@@ -38,8 +38,8 @@ func leastP(a, b int) float64 {
 // upper end of each interval of the faster group. The argument "upper" contains the lower end of each interval of the
 // slower group. With these ends, the difference between the groups is as small as the intervals allow. Equal values can
 // stand for different true durations. So leastFavorable computes p twice: once with mean ranks, and once with the order
-// of the equal values that makes the difference smallest. The result is the larger p. If the group "upper" does not
-// have the higher ranks, the result is 1.
+// of the equal values that makes the difference smallest. The result is the larger of the two values of p. If the group
+// "upper" does not have the higher ranks, the result is 1.
 func leastFavorable(lower, upper []time.Duration) float64 {
 	ranks, ties := doubledRanks(lower, upper)
 	p, shift := rankSum(ranks, ties, len(lower))

@@ -78,8 +78,8 @@ func compareRevisions(revisions []api.WorkloadRevision, samples []*sample, chose
 
 // imageSize computes the total size of the images of each pod. imageSize returns the largest total size and the names
 // of the containers. The result is 0 if the size of an image is unknown, if the pods have different containers, or if
-// the total sizes of the pods differ by more than 1 %. For example, pods on nodes with different CPU architectures have
-// images of different sizes.
+// their total sizes differ by more than 1 %. For example, pods on nodes with different CPU architectures have images of
+// different sizes.
 func imageSize(samples []*sample) (int64, []string) {
 	var least, most int64
 	var containers []string

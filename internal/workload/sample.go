@@ -84,7 +84,8 @@ func (s *sample) addPhase(phase api.PhaseRecord, length, bound time.Duration) {
 	key := work{phase.Phase, phase.Cause}
 	of := s.shares[key]
 	of.length, of.err = of.length+length, capped(of.err+bound)
-	// A group phase, such as image_pull, stands for several phases. Its time certainly belongs to this group.
+	// A group phase, such as image_pull, stands for several phases. The time of a group phase certainly belongs to its
+	// group.
 	if len(phase.MergedWith) == 0 || len(timeline.MembersOf(phase.Phase)) > 0 {
 		of.proven, of.provenErr = of.proven+length, capped(of.provenErr+bound)
 	}

@@ -10,11 +10,12 @@ import (
 // maxNodes is the maximum number of nodes in a summary.
 const maxNodes = 20
 
-// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group. Otherwise, a slow
-// revision that runs only on some nodes would make these nodes look slow. If several revisions remain, sameRevisions
-// keeps the same number of start-ups of each revision in both groups. Otherwise, the group with more start-ups of a
-// slow revision would look slow. If one group has more start-ups of a revision, sameRevisions drops the oldest of these
-// start-ups. Both groups must be sorted, with the latest start-up first.
+// sameRevisions returns the two groups without the start-ups whose revision occurs in only one group. If sameRevisions
+// kept these start-ups, a slow revision that runs only on some nodes would make these nodes look slow. If several
+// revisions remain, sameRevisions keeps the same number of start-ups of each revision in both groups. With different
+// numbers of start-ups, the group with more start-ups of a slow revision would look slow. If one group has more
+// start-ups of a revision, sameRevisions drops the oldest of these start-ups. Both groups must be sorted, with the
+// latest start-up first.
 func sameRevisions(first, second []*sample) (a, b []*sample) {
 	count := func(samples []*sample) map[string]int {
 		counts := map[string]int{}

@@ -131,7 +131,7 @@ func (s sum) mean(n int) time.Duration {
 }
 
 // phaseMeans returns the mean time of each phase with each cause. All means add up to exactly the mean of the
-// durations. For this purpose, phaseMeans rounds only the running total of the means. Each mean is the difference
+// durations. To make the sum exact, phaseMeans rounds only the running total of the means. Each mean is the difference
 // between two rounded totals.
 func phaseMeans(samples []*sample) []api.WorkloadPhase {
 	sums, errs := map[work]*sum{}, map[work]*sum{}

@@ -1,5 +1,5 @@
 // Package writable tests whether the agent can write to a directory. The functions state.Probe and recorder.Probe use
-// this package. Only the command `check` calls these two functions.
+// this package. Only the command `check` calls state.Probe and recorder.Probe.
 package writable
 
 import (

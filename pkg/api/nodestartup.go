@@ -38,8 +38,8 @@ type NodeStartUpLine struct {
 type NodePhaseRecord struct {
 	Phase string         `json:"phase"`
 	Cause timeline.Cause `json:"cause"`
-	// If Phase is "daemonset" or "workload", the node waits for a pod. Then Pod is the name of this pod, and Step is
-	// the phase of its start-up.
+	// If Phase is "daemonset" or "workload", the node waits for a pod. Pod is the name of the pod that the node waits
+	// for, and Step is the phase of the pod's start-up.
 	Step    timeline.Phase `json:"step,omitempty"`
 	Pod     string         `json:"pod,omitempty"`   // NAMESPACE/NAME
 	Taint   string         `json:"taint,omitempty"` // key of the taint
@@ -110,8 +110,8 @@ type FirstWorkloadRecord struct {
 	// Again is true if the pod was created before the boot of the machine, and is ready again after the boot.
 	Again bool `json:"again,omitempty"`
 	// Waited is the time from the creation of the pod until the pod was bound to the node. If a scheduling gate might
-	// have delayed the pod, Waited begins when a scheduler last reported that no node fits. Waited and WaitedFor are
-	// present only if the pod began to wait before the node was registered.
+	// have delayed the pod, Waited begins at the latest report of a scheduler that no node fits. Waited and WaitedFor
+	// are present only if the pod began to wait before the node was registered.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // a text for people; its wording can change
 }

@@ -48,11 +48,11 @@ type Record struct {
 	// Unreported lists the milestones that the container runtime can never report. Each entry has the form
 	// milestone[/container][#attempt], as in Missing.
 	Unreported []string `json:"unreported,omitempty"`
-	// LostEvents lists the Events that the agent did not receive although an Event watch was open. The kubelet must
-	// have created these Events. Each entry has the form reason/container.
+	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
+	// Event watch was open. Each entry has the form reason/container.
 	LostEvents []string `json:"lost_events,omitempty"`
-	// Events lists the kubelet's Events during the start-up, in order of time, up to the 32nd Event. The agent receives
-	// Events only while an Event watch is open. Usually, the agent does not watch the Events Created and Started.
+	// Events lists the first 32 Events of the kubelet during the start-up, in order of time. The agent receives Events
+	// only while an Event watch is open. Usually, the agent does not watch the Events Created and Started.
 	Events []EventRecord `json:"events,omitempty"`
 	// ClockSkew is present if evidence proves that the control plane's clock differs from the node's clock. The agent
 	// adds the skew to the error bounds of the control plane's timestamps.
@@ -105,8 +105,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the snapshotter might still download the container's image during the phase. This is the
-	// case if the image is lazy (PullRecord.Lazy), and the container can start or run during the phase.
+	// ImageLoading is true if the container's image is lazy (PullRecord.Lazy), and the container can start or run
+	// during the phase. The snapshotter might still download the image during this phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
@@ -210,8 +210,8 @@ type LayerRecord struct {
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
-	// Shared is true if the layer arrived with another pod's pull. Then the layer's bytes count for the other pull, and
-	// not for this pull.
+	// Shared is true if the layer arrived with another pod's pull. The bytes of a shared layer count for the other
+	// pull, and not for this pull.
 	Shared bool `json:"shared,omitempty"`
 }
 

@@ -39,7 +39,7 @@ type ReportItem struct {
 	Image    string      `json:"image,omitempty"`
 	Registry string      `json:"registry,omitempty"` // registry of the image
 	// The agent keeps only a limited number of items separately. Other is true if the item combines all further items
-	// of its kind. Such an item has no namespace and no name.
+	// of its kind. An item that combines other items has no namespace and no name.
 	Other bool `json:"other,omitempty"`
 	// StartUps is the number of the workload's start-ups that ended with any result. Failures is the number of ended
 	// start-ups that did not succeed: the pod failed or was deleted, or the agent gave up on the pod.

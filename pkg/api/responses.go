@@ -27,7 +27,7 @@ type PullList struct {
 	Recent []RecentPullRecord `json:"recent"`
 }
 
-// RecentPullRecord is a completed pull. It names the pull's pod, but contains no layers.
+// RecentPullRecord is a completed pull. RecentPullRecord names the pull's pod, but contains no layers.
 type RecentPullRecord struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`

@@ -30,8 +30,7 @@ type PhaseTotals struct {
 	Steps  int            `json:"steps"`   // number of occurrences; a phase can occur once for each container of a pod
 }
 
-// OtherRegistries is the name of the entry that contains the sum of several registries. These registries have no entry
-// of their own.
+// OtherRegistries is the name of the entry that contains the sum of all registries without their own entries.
 const OtherRegistries = "other"
 
 // MaxRegistryTotals is the maximum number of registries with their own totals. In responses of /api/v1/totals, the

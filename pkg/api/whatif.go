@@ -34,7 +34,7 @@ type WhatIfRecord struct {
 	// GainLeast is the shortest predicted time that the change saves, and GainMost is the longest one. GainMost is at
 	// most the duration of the start-up. GainLeast is negative if the start-up can also take longer, for example
 	// because a probe happens at a different time. For a shorter probe period, GainMost includes only the time that the
-	// change saves in the wait for this probe. By chance, other steps can also become faster. GainMost excludes this
+	// change saves in the wait for this probe. Other steps can also become faster by chance, but GainMost excludes this
 	// additional gain.
 	GainLeast Seconds `json:"gain_least_seconds"`
 	GainMost  Seconds `json:"gain_most_seconds"`
@@ -51,7 +51,8 @@ type WhatIfUnknown struct {
 // WhatIfMean is the predicted effect of one change on the start-ups of a workload. All durations are means over the
 // start-ups that have a prediction for this change. The ends of each interval are also means: TotalLeast is the mean of
 // WhatIfRecord.TotalLeast. If the interval of each start-up contains the true duration after the change, the interval
-// of the means contains the mean of the true durations. The same applies to the saved time.
+// of the means contains the mean of the true durations. If each interval of the saved time contains the true saved
+// time, the interval of the means contains the mean saved time.
 type WhatIfMean struct {
 	Change     WhatIf `json:"change"`
 	Container  string `json:"container,omitempty"` // absent if the change concerns the whole pod

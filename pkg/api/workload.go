@@ -188,7 +188,7 @@ const (
 	// MoreThanNoise means that the difference is more than noise and more than the error bounds of the durations.
 	MoreThanNoise WorkloadVerdict = "more_than_noise"
 	WithinNoise   WorkloadVerdict = "within_noise"
-	// WithinErrors means that the difference is more than noise, but the error bounds can explain it.
+	// WithinErrors means that the difference is more than noise, but the error bounds can explain the difference.
 	WithinErrors WorkloadVerdict = "within_errors"
 	// TooFew means that the number of start-ups is too small to prove a difference, whatever the durations are.
 	TooFew WorkloadVerdict = "too_few"

@@ -134,8 +134,9 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 
 // Workload returns the summary of a workload's start-ups on the agent's node. The argument "kind" is the kind of the
 // pods' owner, for example Deployment or deploy. If one revision is given, the summary covers only the start-ups of
-// this revision. If two revisions are given, the summary compares the second one with the first one. Without revisions,
-// the summary compares the latest two. If the agent knows no start-up of the workload, it responds with status 404.
+// this revision. If two revisions are given, the summary compares the second one with the first one. If no revision is
+// given, the summary compares the latest two revisions. If the agent knows no start-up of the workload, it responds
+// with status 404.
 func (c Client) Workload(ctx context.Context, namespace, kind, name string, revisions ...string) (
 	api.WorkloadRecord, error) {
 	query := url.Values{}

@@ -21,8 +21,8 @@ type storeSet struct {
 	// unstamped is true if the agent knows that the runtime is not containerd 2.0 or later. Other runtimes have no
 	// sandbox store with usable timestamps.
 	unstamped bool
-	// networkFirst is true if the runtime calls the network plugin before it pulls an absent sandbox image, as
-	// containerd does since version 2.0 (internal/cri/server/sandbox_run.go).
+	// networkFirst is true if the runtime calls the network plugin before it pulls an absent sandbox image. containerd
+	// 2.0 and later use this order (internal/cri/server/sandbox_run.go).
 	networkFirst bool
 	sandboxes    degradable // containerd ≥ 2.0
 	// containers is the container store of containerd 1.6.15 to 1.7. For each sandbox, this store has a record of the
@@ -54,7 +54,7 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 }
 
 // kinds returns one entry for each kind of store. The first entry is the store that contains the times of sandboxes.
-// The runtime's version determines whether this is the sandbox store or the container store.
+// The runtime's version determines whether the first entry is the sandbox store or the container store.
 func (s *storeSet) kinds() []*degradable {
 	ofSandboxes := &s.sandboxes
 	if s.containers.isEnabled() || s.containers.refused.Load() {
@@ -90,18 +90,18 @@ type sandboxStamps struct {
 }
 
 // podSandboxer is the name of a sandboxer. In containerd, a sandboxer is the component that creates sandboxes.
-// stampSandbox supports only this sandboxer. Other sandboxers, such as the shims of virtual machines, create the
-// sandbox differently.
+// stampSandbox supports only podSandboxer. Other sandboxers, such as the shims of virtual machines, create the sandbox
+// differently.
 const podSandboxer = "podsandbox"
 
 // stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's created_at. The argument
 // firstContainerAt is the creation time of the sandbox's first container, or zero if there is no container yet.
 //
 // containerd ≥ 2.0 (internal/cri/server/sandbox_run.go) sets created_at in its sandbox store before the network setup.
-// After the network setup, containerd creates the sandbox container and sets CRI's created_at. Last, immediately after
-// the start of the sandbox container, containerd sets updated_at in its sandbox store. Later, updated_at changes only
-// if the pod's resources change. stampSandbox keeps the first updated_at that it reads for a ready sandbox. If this
-// time is later than the creation of the first container, stampSandbox ignores it.
+// After the network setup, containerd creates the sandbox container and sets CRI's created_at. Finally, containerd
+// starts the sandbox container, and immediately afterwards sets updated_at in its sandbox store. Later, updated_at
+// changes only if the pod's resources change. stampSandbox keeps the first updated_at that it reads for a ready
+// sandbox. If updated_at is later than the creation of the first container, stampSandbox ignores updated_at.
 func (a *responder) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
@@ -160,8 +160,8 @@ func (a *responder) storedImage(ctx context.Context, ref string) (*imagesapi.Ima
 }
 
 // stampImage sets the digest of an image on the node, and the end times of the image's first and latest pulls. When a
-// pull completes, containerd updates the entry with the image's full name in its image store. containerd does this even
-// if the pull downloaded nothing. The argument "stored" can be nil.
+// pull completes, containerd updates the entry with the image's full name in its image store. containerd also updates
+// the entry if the pull downloaded nothing. The argument "stored" can be nil.
 func stampImage(image *timeline.Image, stored *imagesapi.Image) {
 	image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
 	image.PulledAt = fromTimestamp(stored.GetUpdatedAt())

@@ -19,9 +19,9 @@ const (
 	kindSandbox = "sandbox"
 )
 
-// storesSandboxContainers reports whether the version is 1.6.15 or a later 1.x version of containerd. These versions
-// update the record of a sandbox container both before and after the network setup. Earlier versions update the record
-// only before the network setup, or never.
+// storesSandboxContainers reports whether the version is 1.6.15 or a later 1.x version of containerd. Version 1.6.15
+// and later 1.x versions update the record of a sandbox container both before and after the network setup. Earlier
+// versions update the record only before the network setup, or never.
 func storesSandboxContainers(version string) bool {
 	const wantMajor, wantMinor, wantPatch = 1, 6, 15
 	major, minor, patch, known := parseVersion(version)
@@ -37,11 +37,11 @@ func storesSandboxContainers(version string) bool {
 // these cases:
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal.
-//   - An experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES) runs the steps in another order. In this mode,
-//     created_at and updated_at are equal, too.
+//   - An experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES) runs the steps in another order, so created_at and
+//     updated_at are equal.
 //
-// If updated_at is not the end of the network setup, stampFromContainer sets no timestamp. Then the sandbox has only
-// its CreatedAt from CRI.
+// If updated_at is not the end of the network setup, stampFromContainer sets no timestamp, and the sandbox has only its
+// CreatedAt from CRI.
 func (a *responder) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // degradable represents one of containerd's stores. A store is optional, but if it is missing, timelines are less
-// precise. Call the method "initialize" first. After that, degradable is safe for concurrent use.
+// precise. Call the method "initialize" first. After initialize, degradable is safe for concurrent use.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime responded that it does not have the store
@@ -36,14 +36,14 @@ func (d *degradable) disable() {
 }
 
 // tolerate returns err only if the runtime did not respond. If the runtime responded with an error, tolerate returns
-// nil, and the agent continues without the object. Such a response means one of three problems: the store does not
+// nil, and the agent continues without the object. An error response means one of three problems: the store does not
 // contain the object, has an internal error, or is missing. If the store is missing, tolerate also disables the store.
 func (d *degradable) tolerate(err error) error {
 	return onlyIfBroken(d.disableIfMissing(err))
 }
 
-// disableIfMissing checks whether err says that the store is missing. If so, disableIfMissing disables the store and
-// returns nil. If not, it returns err.
+// disableIfMissing checks whether err says that the store is missing. If the store is missing, disableIfMissing
+// disables the store and returns nil. For every other error, disableIfMissing returns err.
 func (d *degradable) disableIfMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

@@ -9,9 +9,8 @@ import (
 
 // Downloads returns the downloads in progress, according to containerd's content store. If there is no download and the
 // argument "since" is zero, Downloads makes only one call to the runtime. If "since" is not zero, the result also
-// contains pulls in progress that began after this time but download no blob at the moment. For example, such a pull
-// has just completed one blob and has not requested the next blob yet. Or all blobs are complete, and containerd still
-// unpacks the last blobs.
+// contains pulls in progress that began after this time but download no blob at the moment. A pull downloads no blob
+// between the end of one blob and the request for the next blob, and while containerd unpacks the last blobs.
 //
 // Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one query and
 // its response. If no runtime is connected, or if the runtime does not report downloads, the response and the error are

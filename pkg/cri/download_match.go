@@ -79,9 +79,9 @@ func (s *session) matchDownloads(
 	return found, nil
 }
 
-// unmatchedDownloads returns downloads for the blobs that belong to no known image. If such a blob is a manifest, the
-// other blobs of its image are not known yet. Therefore, each manifest becomes a separate Download. All other blobs
-// together become one Download.
+// unmatchedDownloads returns downloads for the blobs that belong to no known image. If a blob without a known image is
+// a manifest, the other blobs of its image are not known yet. Therefore, each manifest becomes a separate Download. All
+// blobs that are not manifests become one Download together.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

@@ -16,8 +16,8 @@ type downloadQuery struct {
 	session *session
 	at      time.Time // time when the agent queried the downloads in progress
 	running map[digest.Digest]ingest
-	// arrived contains the arrival times of complete blobs. These blobs belong to images whose pull is in progress.
-	// Later queries reuse the arrival times.
+	// arrived contains the arrival times of complete blobs, for the images whose pull is in progress. Later queries
+	// reuse the arrival times.
 	arrived map[digest.Digest]time.Time
 	// received contains the number of received bytes of each image. The next query uses these numbers to compute
 	// download rates.
@@ -26,8 +26,9 @@ type downloadQuery struct {
 	snapshotters map[digest.Digest]string
 }
 
-// progressOf returns the download progress of one image. It also returns the blobs of this image that containerd is
-// downloading at the moment. If no pull of the image is in progress, progressOf returns an empty Download.
+// progressOf returns the download progress of one image. progressOf also returns the blobs of this image that
+// containerd is downloading at the moment. If no pull of the image is in progress, progressOf returns an empty
+// Download.
 func (q *downloadQuery) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -43,7 +44,7 @@ func (q *downloadQuery) progressOf(
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
 	// A layer can be unpacked although its blob is absent. The arrival time of such a layer is unknown, but the layer
-	// arrived before it was unpacked. unpackedAt is the time when the last of these layers was unpacked.
+	// arrived before it was unpacked. unpackedAt is the time when the last layer with an absent blob was unpacked.
 	var unpackedAt time.Time
 	blobs := map[digest.Digest]blobBytes{}
 	for _, part := range image.blobs() {
@@ -102,8 +103,7 @@ func (q *downloadQuery) isOver(ctx context.Context, image imageContents, begun b
 }
 
 // ownBlobs returns the blobs that the image needs and that containerd is downloading. ownBlobs omits each layer that is
-// already unpacked, because the image does not need the new download of such a layer. The download is for another
-// image.
+// already unpacked, because a new download of such a layer is for another image.
 func (q *downloadQuery) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.blobs() {
@@ -157,9 +157,8 @@ func (q *downloadQuery) arrivedAt(ctx context.Context, blob digest.Digest) (time
 }
 
 // unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
-// download a layer that is already unpacked (core/unpack/unpacker.go). An image can contain the same layer several
-// times. In this case, unpackedAt returns the time when the last copy was unpacked, or zero if a copy is not unpacked
-// yet.
+// download a layer that is already unpacked (core/unpack/unpacker.go). If an image contains the same layer several
+// times, unpackedAt returns the time when the last copy was unpacked, or zero if a copy is not unpacked yet.
 func (q *downloadQuery) unpackedAt(
 	ctx context.Context, image imageContents, blob digest.Digest,
 ) (last time.Time, err error) {

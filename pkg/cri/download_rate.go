@@ -33,8 +33,8 @@ type receivedBytes struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// earlierTotals holds the totals of earlier queries, the oldest first. Of the totals that are at least minRateTime
-	// old, the method afterQuery keeps only the latest total.
+	// earlierTotals holds the totals of earlier queries, the oldest first. The method afterQuery keeps only the latest
+	// of the totals that are at least minRateTime old.
 	earlierTotals []receivedTotal
 }
 
@@ -47,10 +47,11 @@ type receivedTotal struct {
 // contains the counted bytes after the previous query, or is nil. If a blob now has fewer bytes than before, the count
 // for the image starts again at zero. For example, the download of the blob began again.
 //
-// afterQuery counts only bytes that arrived between the two queries. It does not count bytes that were on the node
-// before: the earlier part of a resumed download, or a layer of another image. If a blob became complete between the
-// queries, afterQuery assumes that its bytes were downloaded. Then the count is too high in two cases: containerd took
-// the complete blob from another containerd namespace, or the download resumed an abandoned partial download.
+// afterQuery counts only bytes that arrived between the two queries. afterQuery does not count bytes that were on the
+// node before: the earlier part of a resumed download, or a layer of another image. If a blob became complete between
+// the queries, afterQuery assumes that its bytes were downloaded. This assumption makes the count too high in two
+// cases: containerd took the complete blob from another containerd namespace, or the download resumed an abandoned
+// partial download.
 func (r *receivedBytes) afterQuery(at time.Time, blobs map[digest.Digest]blobBytes) *receivedBytes {
 	after := &receivedBytes{at: at, blobs: blobs}
 	if r == nil || !at.After(r.at) {

@@ -28,8 +28,8 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// latestOrQuery returns the latest response if it is recent. If not, latestOrQuery calls the function "query". Only one
-// call of "query" runs at a time.
+// latestOrQuery returns the latest response if it is recent. Without a recent response, latestOrQuery calls the
+// function "query". Only one call of "query" runs at a time.
 func (d *sharedDownloads) latestOrQuery(
 	ctx context.Context, query func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

@@ -45,7 +45,7 @@ type ingest struct {
 }
 
 // runningIngests returns the blobs that a pull is writing now. The key is the digest of the blob. runningIngests omits
-// abandoned ingests. It also omits ingests that no pull created, such as the layers of an image import.
+// abandoned ingests. runningIngests also omits ingests that no pull created, such as the layers of an image import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {
@@ -97,7 +97,7 @@ type manifestsOf struct {
 type listedManifest struct {
 	digest               digest.Digest
 	registry, repository string
-	updatedAt            time.Time // time of the latest write of the labels; every pull writes them when it begins
+	updatedAt            time.Time // latest write of the labels, which every pull writes when it begins
 	begun                bool      // a pull began after manifestsOf.since
 }
 
@@ -133,8 +133,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 }
 
 // sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
-// empty. If the labels name one registry and several repositories, only the repository is empty. In these cases, the
-// labels do not show which source the current pull uses.
+// empty. If the labels name one registry and several repositories, only the repository is empty. The labels do not show
+// which of several registries or repositories the current pull uses.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

@@ -141,8 +141,8 @@ func (a *responder) readBlob(ctx context.Context, blob digest.Digest) ([]byte, e
 
 // snapshotterOf returns the name of the snapshotter that holds the image with the given config. Several snapshotters
 // can hold the image, because a runtime class can have its own snapshotter. If the default snapshotter holds the image,
-// the result is the default snapshotter. Otherwise, the result is the snapshotter whose name is first in alphabetical
-// order. If no snapshotter is known, the result is the default snapshotter.
+// the result is the default snapshotter. If only other snapshotters hold the image, the result is the snapshotter whose
+// name is first in alphabetical order. If no snapshotter is known, the result is the default snapshotter.
 func (a *responder) snapshotterOf(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blobInfo(ctx, config)
 	if err != nil {

@@ -2,9 +2,9 @@ package cri
 
 import "slices"
 
-// A lazy snapshotter can mount a layer from the registry, without downloading and unpacking the layer. remoteLabels are
-// the labels of the snapshots of such layers. stargz and SOCI use the first label (snapshot/snapshot.go, remoteLabel).
-// nydus uses the second label for eStargz images (pkg/label, StargzLayer).
+// A lazy snapshotter can mount a layer from the registry, without downloading and unpacking the layer. A label in
+// remoteLabels shows that a lazy snapshotter mounted the layer of a snapshot. stargz and SOCI use the first label
+// (snapshot/snapshot.go, remoteLabel). nydus uses the second label for eStargz images (pkg/label, StargzLayer).
 var remoteLabels = []string{"containerd.io/snapshot/remote", "containerd.io/snapshot/stargz"}
 
 // dataLabels are the labels of the snapshots of layers that a lazy snapshotter can mount. containerd copies dataLabels

@@ -152,7 +152,7 @@ func (p *requestQueue) wakeWorker() {
 
 // merge combines a request with an earlier request about the same pod. In the result, no list contains a reference
 // twice, and the references of the earlier request come first. Each list contains at most maxImages references. Images
-// also contains every reference in Layers, unless Images has reached this limit.
+// also contains every reference in Layers, unless Images already contains maxImages references.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Runs = request.Runs || earlier.Runs

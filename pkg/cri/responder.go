@@ -62,8 +62,8 @@ func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest
 	if err := runInParallel(ctx, queries...); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
-	// If a container was created during the queries, its image might have arrived after the query about the image. In
-	// this case, query the absent images again.
+	// If a container was created during the queries, query the absent images again, because the container's image might
+	// have arrived after the query about the image.
 	if createdSince(listed.containers, seen.QueriedAt) {
 		for i, ref := range request.Images {
 			if images[i] == nil || images[i].Present {
@@ -186,8 +186,9 @@ func (a *responder) containerStatus(
 	return run, nil
 }
 
-// onlyIfBroken returns err if the runtime did not respond. For every other error, onlyIfBroken returns nil. In this
-// case, the caller omits an optional part of the response, and the agent does not retry the request.
+// onlyIfBroken returns err if the runtime did not respond. For every other error, onlyIfBroken returns nil. If
+// onlyIfBroken turns an error into nil, the caller omits an optional part of the response, and the agent does not retry
+// the request.
 func onlyIfBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

@@ -13,10 +13,10 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule decides which requests to one gRPC method are permitted. It permits only the requests that the agent sends. The
-// runtime proxy applies the same rules, because an attacker might control the agent. Without rules in the proxy, this
-// attacker could set the field "verbose" to read the environment of containers. The attacker could also read files in
-// the images of other tenants.
+// rule decides which requests to one gRPC method are permitted. A rule permits only the requests that the agent sends.
+// The runtime proxy applies the same rules, because an attacker might control the agent. Without rules in the proxy, an
+// attacker could set the field "verbose" to read the environment of containers, or could read files in the images of
+// other tenants.
 type rule struct {
 	request  proto.Message
 	fields   []string                   // fields that a request can set; a nested field has its full path

@@ -16,9 +16,8 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // The time from the request for a sandbox to the creation of its container is usually shorter than shortStart. If the
-// runtime pulls the sandbox image, the time can be longer. The agent does not query the runtime's images if two
-// conditions are true: this time is shorter than shortStart, and the agent knows that the sandbox image was on the node
-// before the request.
+// runtime pulls the sandbox image, the time can be longer. The agent does not query the runtime's images if this time
+// was shorter than shortStart, and the sandbox image was certainly on the node before the request.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
@@ -102,8 +101,9 @@ func isPause(name string) bool {
 
 // sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some pinned
 // images have a pause name (isPause), sandboxImages returns only these images. If no pinned image has a pause name,
-// sandboxImages returns all pinned images. In both cases, it omits images whose arrival time is unknown. Several pinned
-// images are common. For example, an upgrade keeps the previous version's image, and one image has up to three names.
+// sandboxImages returns all pinned images. sandboxImages always omits images whose arrival time is unknown. Many nodes
+// have several pinned images. For example, an upgrade keeps the previous version's image, and one image has up to three
+// names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

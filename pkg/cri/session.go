@@ -36,8 +36,9 @@ type session struct {
 	// arrivedBlobs contains the blobs that were complete at the previous query for downloads, and their arrival times.
 	// arrivedBlobs needs no lock, because sharedDownloads runs only one query at a time.
 	arrivedBlobs map[digest.Digest]time.Time
-	// receivedBefore contains, for each image, the bytes that arrived before the previous query for downloads. It
-	// covers only images whose download was in progress. Like arrivedBlobs, receivedBefore needs no lock.
+	// receivedBefore contains, for each image, the bytes that arrived before the previous query for downloads.
+	// receivedBefore covers only images whose download was in progress. Like arrivedBlobs, receivedBefore needs no
+	// lock.
 	receivedBefore map[digest.Digest]*receivedBytes
 }
 
@@ -147,7 +148,8 @@ func (s *session) respond(ctx context.Context, open *openRequest, request timeli
 	}
 }
 
-// isLost reports whether the error means that the connection broke. If so, isLost also ends the session.
+// isLost reports whether the error means that the connection broke. If the connection broke, isLost also ends the
+// session.
 func (s *session) isLost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -31,8 +31,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		trace: trace,
 		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
 			"Time from the creation of a pod until the pod was ready, or until the pod succeeded without becoming "+
-				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods whose "+
-				"start-up the agent gave up. Also excludes start-ups that ended before the agent saw the pod, and "+
+				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods that "+
+				"the agent gave up on. Also excludes start-ups that ended before the agent saw the pod, and "+
 				"start-ups during which the node's clock was set.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
@@ -45,12 +45,12 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. Some phases cannot be separated by the evidence. The first rule "+
-				"that applies decides which phase gets their total time: the first of them if they have the same "+
-				"cause (\"kubelet\" and \"runtime\" are one cause here), \"image_pull\" if they are pull and unpack, "+
-				"\"sandbox_setup\" if they belong to the setup of the sandbox, and \"unattributed\" in all other "+
-				"cases. Time without evidence is also "+
-				"\"unattributed\". Has only native buckets.",
+				"metrics are equal. If the evidence cannot separate several phases, their total time counts for one "+
+				"phase. Inseparable phases with the same cause count as the first of these phases. The causes "+
+				"\"kubelet\" and \"runtime\" are one cause here. Inseparable phases with different causes count as "+
+				"\"image_pull\" (pull and unpack), \"sandbox_setup\" (the setup of the sandbox) or "+
+				"\"unattributed\" (all other combinations). Time without evidence also counts as \"unattributed\". "+
+				"Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
@@ -70,10 +70,10 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. Missing " +
-				"Events alone do not count, unless the time of a pull is unknown (phase \"unattributed\"). Two kinds " +
-				"of evidence never count as missing: Events that the kubelet drops by design after 25 Events about " +
-				"one pod, and evidence that the container runtime can never report (see " +
+			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. If only " +
+				"Events are missing, a start-up counts only if the time of a pull is unknown (phase " +
+				"\"unattributed\"). Two kinds of evidence never count as missing: Events that the kubelet drops by " +
+				"design after 25 Events about one pod, and evidence that the container runtime can never report (see " +
 				"podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{

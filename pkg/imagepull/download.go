@@ -49,8 +49,8 @@ func (d Download) HasDigestOf(ref string) bool {
 	return d.Digest != "" && strings.HasSuffix(ref, "@"+d.Digest)
 }
 
-// hostname returns the host of a registry in the form that containerd records. This form has no port, and an IPv6
-// address has no brackets.
+// hostname returns the host of a registry in the form that containerd records. The result has no port, and an IPv6
+// address in the result has no brackets.
 func hostname(registry string) string {
 	if address, bracketed := strings.CutPrefix(registry, "["); bracketed {
 		address, _, _ = strings.Cut(address, "]")

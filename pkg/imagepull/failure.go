@@ -57,8 +57,9 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 //
 // The words "context canceled" can mean two different failures:
 //   - The runtime responds that a pull was canceled. The failure is FailureTimeout, because containerd and CRI-O cancel
-//     a pull that makes no progress (image_pull_progress_timeout). The response cannot mean another cancellation. If
-//     the kubelet has stopped waiting, or if the runtime is stopping, the kubelet does not receive the response.
+//     a pull that makes no progress (image_pull_progress_timeout). The response has no other
+//     possible cause: if the kubelet has stopped waiting, or if the runtime is stopping, the kubelet does not receive
+//     the response.
 //   - The kubelet cancels a pull. The failure is FailureCancelled. The error contains only the cancellation (gRPC,
 //     status.FromContextError).
 var failureTable = []struct {
@@ -118,9 +119,9 @@ var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 // WithoutQuotes returns a text without its quoted parts, because users can choose the quoted text.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// withoutNames returns a text without names, in lower case. It removes quoted text. It also removes references, hosts,
-// addresses, digests, paths and URLs without quotes, because containerd does not quote every name. withoutNames keeps a
-// colon after a name.
+// withoutNames returns a text without names, in lower case. withoutNames removes quoted text. withoutNames also removes
+// references, hosts, addresses, digests, paths and URLs without quotes, because containerd does not quote every name.
+// withoutNames keeps a colon after a name.
 func withoutNames(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {

@@ -42,7 +42,7 @@ type Message struct {
 	AccessChecked bool
 
 	// Pull is the time that the runtime needed for the pull, measured on the kubelet's monotonic clock. Pull is known
-	// only if Timed is true. This requires kubelet 1.25 or later.
+	// only if Timed is true. Only kubelet 1.25 and later print Pull.
 	Pull  time.Duration
 	Timed bool
 	// Waiting is the time from the Pulling Event to the runtime's response. Waiting is the sum of the time in the
@@ -170,8 +170,9 @@ func parseLength(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0 && d <= maxLength
 }
 
-// unitOf returns 1 ms if both durations are whole milliseconds, because the kubelet probably truncated them. Otherwise,
-// unitOf returns 1 ns. Without truncation, only one in a million durations is a whole number of milliseconds.
+// unitOf returns 1 ms if both durations are whole milliseconds, because the kubelet probably truncated them. If a
+// duration is not whole milliseconds, unitOf returns 1 ns. Without truncation, only one in a million durations is a
+// whole number of milliseconds.
 func unitOf(a, b time.Duration) time.Duration {
 	if a%time.Millisecond == 0 && b%time.Millisecond == 0 {
 		return time.Millisecond

@@ -7,7 +7,8 @@ import (
 )
 
 // UnknownRegistry is the registry of an invalid reference. UnknownImage replaces the image of a pull attempt if the
-// agent does not know which image the kubelet tried to pull. This can happen if the container's image changed.
+// agent does not know which image the kubelet tried to pull. For example, the container's image might have changed
+// since the attempt.
 const (
 	UnknownRegistry = "unknown"
 	UnknownImage    = "unknown"

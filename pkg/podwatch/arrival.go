@@ -70,7 +70,7 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 
 // Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector collects
 // the objects of these events. Before the reflector stores an object, it calls the function that Transformer returns.
-// This function converts the object to an arrival, so the reflector does not collect whole objects.
+// The returned function converts the object to an arrival, so the reflector does not collect whole objects.
 func (s *podStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }

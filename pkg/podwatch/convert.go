@@ -18,8 +18,8 @@ import (
 // set this annotation. The annotation has the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
-// Limits on the parts of a pod that the agent keeps. maxConditions is a number of conditions. The other limits are in
-// bytes. The agent truncates longer image references, and omits labels and conditions above the limit.
+// Limits on the parts of a pod that the agent keeps. maxConditions is the maximum number of conditions. The other
+// limits are in bytes. The agent truncates longer image references, and omits labels and conditions above the limit.
 const (
 	maxTraceParent = 128  // a traceparent of version 00 has 55 bytes; the agent ignores values above the limit
 	maxReference   = 1024 // the longest repository, tag and digest together have about 500 bytes

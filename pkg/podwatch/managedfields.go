@@ -15,8 +15,8 @@ var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
 // scheduledFields returns the part of a set of managed fields that lists the fields of the condition PodScheduled. The
 // result is empty if the set does not contain this condition. A scheduler sets the field "reason" if it finds no node
-// for the pod. The kubelet writes PodScheduled without a reason. So nothing needs the name of the field manager. The
-// kubelet's name can also be k3s or kubelite.
+// for the pod. The kubelet writes PodScheduled without a reason. So the agent distinguishes a scheduler from the
+// kubelet without the name of the field manager. The kubelet's name can also be k3s or kubelite.
 func scheduledFields(fields []byte) []byte {
 	_, condition, _ := bytes.Cut(fields, scheduledCondition)
 	condition, _, _ = bytes.Cut(condition, []byte(`"k:{`)) // the next condition
@@ -64,7 +64,7 @@ func latestStatusChange(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 // unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod. If no
 // scheduler changed this condition, the result is zero. When a scheduler binds the pod, the API server sets
 // PodScheduled to true without an entry in the managed fields (registry/core/pod/storage). If an entry contains the
-// reason of PodScheduled, a scheduler had set PodScheduled to false.
+// reason of PodScheduled, a scheduler set PodScheduled to false before the binding.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]

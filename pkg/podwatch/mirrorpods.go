@@ -95,7 +95,7 @@ func (s *podStore) takeFrom(uid string, now time.Time) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: pod})
 }
 
-// releaseUID removes the mirror's entry from the map mirrorOf. After this, the mirror does not own a UID in the
+// releaseUID removes the mirror's entry from the map mirrorOf. After the removal, the mirror does not own a UID in the
 // runtime.
 func (s *podStore) releaseUID(uid string) {
 	if pod := s.seen[uid].whole; pod != nil && isMirror(*pod) && s.mirrorOf[pod.RuntimeUID] == uid {

@@ -83,7 +83,8 @@ func ownerRevision(pod *corev1.Pod) string {
 
 // cronJobName removes the scheduled time from a Job's name. The CronJob controller appends the scheduled time, in Unix
 // minutes, to the names of its Jobs. The result is false if the name does not end with a scheduled time. The result is
-// also false if the pod was created maxJobAge or more after this time, or one minute or more before this time.
+// also false if the pod was created maxJobAge or more after the scheduled time, or one minute or more before the
+// scheduled time.
 func cronJobName(job *metav1.OwnerReference, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job.Name, '-')
 	if !strings.HasPrefix(job.APIVersion, "batch/") || i <= 0 || i > maxCronJobName {

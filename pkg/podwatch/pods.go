@@ -52,8 +52,8 @@ type Config struct {
 	AsNode bool
 	// If Traits is true, PodSeen includes timeline.Pod.Traits. Only some record formats need the traits.
 	Traits bool
-	// If Terminations is true, PodSeen includes the progress of the pod's deletion. Observe then also receives changes
-	// that affect only this progress.
+	// If Terminations is true, PodSeen includes the progress of the pod's deletion. If Terminations is true, Observe
+	// also receives changes that affect only the progress of a deletion.
 	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper
@@ -133,8 +133,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// Only a watch that stays open resets the back-off. A successful list does not reset the back-off. Otherwise,
-		// if the API server allowed lists but refused watches, the agent would list pods twice a second.
+		// Only a watch that stays open resets the back-off. A successful list does not reset the back-off. If a list
+		// reset the back-off, an agent with permission to list but not to watch would list pods twice a second.
 		if p.proven.Load() {
 			failures = 0
 		}

@@ -84,8 +84,8 @@ type RestartKey struct {
 	Reason RestartReason
 }
 
-// Restart describes one restart of a container by the kubelet. It can also describe several restarts that the agent did
-// not observe one by one. Times is the number of restarts.
+// Restart describes one restart of a container by the kubelet. A Restart can also describe several restarts that the
+// agent did not observe one by one. Times is the number of restarts.
 type Restart struct {
 	Container string
 	RestartKey
@@ -93,9 +93,9 @@ type Restart struct {
 	Times    int
 }
 
-// restartCounter counts the container restarts by the kubelet. It remembers the highest restart count of each
-// container, and ignores a status with a lower or equal count. So an outdated status does not count a restart twice.
-// Callers of countRestarts and forget must hold the store's lock. Any goroutine can read the counts.
+// restartCounter counts the container restarts by the kubelet. restartCounter remembers the highest restart count of
+// each container, and ignores a status with a lower or equal count. So an outdated status does not count a restart
+// twice. Callers of countRestarts and forget must hold the store's lock. Any goroutine can read the counts.
 type restartCounter struct {
 	report func(*corev1.Pod, Restart)
 

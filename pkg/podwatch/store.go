@@ -16,10 +16,10 @@ import (
 )
 
 // podStore is the store that client-go's reflector updates. podStore creates observations from the changes of pods, and
-// remembers the latest observation of each pod. The reflector calls Replace with the result of a list request. It calls
-// Add, Update and Delete with the events of a watch. All these calls happen on one goroutine. So podStore knows whether
-// a change comes from a list or from a watch. The handlers of an informer would not know this. A Verifier can correct
-// the store from another goroutine.
+// remembers the latest observation of each pod. The reflector calls Replace with the result of a list request. The
+// reflector calls Add, Update and Delete with the events of a watch. The reflector makes all these calls on one
+// goroutine. So podStore, unlike the handlers of an informer, knows whether a change comes from a list or from a watch.
+// A Verifier can correct the store from another goroutine.
 type podStore struct {
 	ctx  context.Context // set by Run; the methods that the reflector calls have no context parameter
 	pods *Pods
@@ -120,7 +120,7 @@ func (s *podStore) Replace(list []any, version string) error {
 		}
 	}
 	s.knownBefore = nil
-	// Process ordinary pods before mirror pods. Otherwise, a mirror pod could take the UID of an ordinary pod.
+	// Process ordinary pods before mirror pods, so that no mirror pod takes the UID of an ordinary pod.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):

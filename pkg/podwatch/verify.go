@@ -22,8 +22,7 @@ type Verifier interface {
 	Run(ctx context.Context, pods *Pods)
 	// Older reports whether the reported version of a pod is outdated. The type Pods ignores outdated versions.
 	Older(uid, version string) bool
-	// NewerThan is for a known pod that is absent from a list. It reports whether the known version of the pod is newer
-	// than the list.
+	// NewerThan reports whether the known version of a pod is newer than a list that does not contain the pod.
 	NewerThan(uid, list string) bool
 	// Note receives each version of a pod that the type Pods processes.
 	Note(uid, version string)
@@ -56,15 +55,15 @@ type Changes interface {
 	Remove(uid string)
 }
 
-// Change calls the function "change", which can change the watched pods. While this function runs, nothing else changes
-// the watched pods.
+// Change calls the function "change", which can change the watched pods. While the function "change" runs, nothing else
+// changes the watched pods.
 func (p *Pods) Change(change func(Changes)) {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	change(p.store)
 }
 
-// OpenFor returns true if two conditions are met. The agent has received a complete list, and the watch has been open
+// OpenFor returns true if two conditions are met: the agent has received a complete list, and the watch has been open
 // for at least the time in the argument "atLeast".
 func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast

@@ -2,7 +2,8 @@
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
-// If this version does not know the fragment's view, parse returns the view of start-ups, and the unknown part in `ignored`.
+// If the page does not know the fragment's view, parse returns the view of start-ups, and the unknown part in
+// `ignored`.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');

@@ -45,7 +45,7 @@ export function perFrame(work) {
   };
 }
 
-// sync gives `host` one child for each item, in order. It reuses elements, so that they do not lose the focus.
+// sync gives `host` one child for each item, in order. sync reuses elements, so that they do not lose the focus.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {

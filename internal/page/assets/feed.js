@@ -5,7 +5,7 @@ import { ask, Refusal } from './ask.js';
 import { starts } from './startup.js';
 
 const PAGE = 250; // start-ups in a response; a larger response would block the page
-const SILENCE = 5000; // milliseconds until the page requests the first list without a `reset`, because a proxy can delay `reset`
+const SILENCE = 5000; // milliseconds that the page waits for the first `reset`, which a proxy can delay, before it requests the list
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
 const HIDDEN = 20000; // milliseconds until a hidden page closes the stream, because a browser opens at most six connections to one server

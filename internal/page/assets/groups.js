@@ -55,7 +55,7 @@ export function sorted(groups, property) {
 // The nearest-rank method. The percentile of an empty list is `undefined`.
 export function percentile(numbers, percent) { return [...numbers].sort((a, b) => a - b)[Math.ceil(numbers.length * percent / 100) - 1]; }
 
-// isMeasured reports whether a start-up counts for the P50. The agent has the same rule.
+// isMeasured reports whether a start-up counts for the P50, by the same rule as in the agent.
 function isMeasured(s) { return (s.state === 'ready' || s.state === 'succeeded') && !(s.error >= s.total); }
 
 function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }

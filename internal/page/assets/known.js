@@ -2,7 +2,7 @@
 
 import { startUpOf } from './startup.js';
 
-// The maximum number of deleted pods limits the page's memory. The agent has the same limit.
+// MOST_GONE limits the page's memory: it is the maximum number of deleted pods, as in the agent.
 const MOST_GONE = 1000;
 
 export class Known {
@@ -18,7 +18,8 @@ export class Known {
   // if the pod is not gone. After the last page of a list, the change has `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
 
-  // From now on, Known remembers the UID of each pod that the stream reports. The list can be older, so it does not replace their records.
+  // From now on, Known remembers the UID of each pod that the stream reports. The list can be older than the stream, so
+  // it does not replace the records of these pods.
   expectList() { this.#fresh = new Set(); }
 
   addPage(records, now = performance.now()) {

@@ -12,7 +12,7 @@ import { View } from './view.js';
 import { causeName, spaced } from './words.js';
 
 const LEAST = 3000; // milliseconds between two requests for the start-up of the node
-const MOST = 30000; // milliseconds between two of these requests, after several errors
+const MOST = 30000; // milliseconds between two requests for the start-up of the node, after several errors
 
 export class NodeView extends View {
   #nodeOf;

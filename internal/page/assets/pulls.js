@@ -16,7 +16,7 @@ export function registryOf(p) { return visible(p.registry) || 'unknown'; }
 
 export function outcomeText(p) { return visible(p.outcome) + (p.failure ? ': ' + spaced(p.failure) : ''); }
 
-// waitsOf describes the other pulls that ran before or during a pull.
+// waitsOf describes which pulls a pull waited for, and how many other pulls ran at the same time.
 export function waitsOf(p) {
   const by = p.blocked_by;
   return [by?.seconds > 0 ? 'waited ' + exact(by.seconds) + ' behind ' + (by.image === p.image ? 'the same image' : imageOf(by)) + ' of ' + visible(by.namespace) + '/' + visible(by.pod) :

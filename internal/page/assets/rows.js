@@ -1,4 +1,4 @@
-// A list for very many items. It shows only items in or near the window.
+// A list for very many items. The list draws only the items in or near the window.
 
 import { element, lay, perFrame } from './dom.js';
 

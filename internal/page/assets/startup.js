@@ -33,7 +33,7 @@ function imageFor(p) {
   return { image: imageOf(p), registry: registryOf(p), outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// `pulled` reports whether an entry counts as a pull. The agent's API has the same rule.
+// `pulled` reports whether an entry counts as a pull, by the same rule as in the agent's API.
 export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
 function refusal(record) {

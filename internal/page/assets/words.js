@@ -35,8 +35,8 @@ export function causeName(cause) { return nodeCauses[cause] ?? visible(cause); }
 
 export function causeStyle(cause) { return cause in nodeCauses ? cause : 'unknown'; }
 
-// possible returns the phases to which the time of a row can belong. Some phases, such as `image_pull`, only stand for the phases in
-// `merged`, if there are any.
+// possible returns the phases to which the time of a row can belong. If `merged` is not empty, a phase such as
+// `image_pull` only stands for the phases in `merged`.
 export function possible(phase, merged) {
   return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
 }

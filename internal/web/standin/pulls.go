@@ -39,7 +39,7 @@ func pullsSince(began time.Time) func() livepull.Snapshot {
 	}
 }
 
-// hostilePulls returns the pulls of hostileStartUps. It marks all of them as pulls in progress.
+// hostilePulls returns the pulls of hostileStartUps. hostilePulls marks all pulls as pulls in progress.
 func hostilePulls() func() livepull.Snapshot {
 	starting := hostileStartUps()
 	for i := range starting {
