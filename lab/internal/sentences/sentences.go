@@ -16,8 +16,11 @@ import (
 type Sentence struct {
 	File string // path relative to the root of the repository, with slashes
 	Line int    // line number, counted from 1
-	Text string // text of the sentence, on one line
-	Code string // line of code that the comment describes; reviewers see it together with the comment
+	// Before is the text of the paragraph before the sentence. Reviewers see it together with the sentence, because
+	// readers read a paragraph from its beginning. Messages and help texts are whole, so their Before is empty.
+	Before string
+	Text   string // text of the sentence, on one line
+	Code   string // line of code that the comment describes; reviewers see it together with the comment
 }
 
 // Group contains the sentences of one kind, in the order of files and lines. Each text occurs only once in a group.
@@ -114,7 +117,8 @@ func Sample(groups []Group, seed uint64, n int) []Group {
 }
 
 // Print writes each group: first the name of the group, then its sentences. Each line starts with the file and the line
-// number. For a comment, the line ends with the code that the comment describes.
+// number. If the paragraph begins before the sentence, the beginning of the paragraph precedes the sentence in square
+// brackets, and is not part of the sample. For a comment, the line ends with the code that the comment describes.
 func Print(out io.Writer, groups []Group) error {
 	for i, group := range groups {
 		if i > 0 {
@@ -123,6 +127,9 @@ func Print(out io.Writer, groups []Group) error {
 		fmt.Fprintf(out, "%s:\n", group.Name)
 		for _, s := range group.Sentences {
 			text := s.Text
+			if s.Before != "" {
+				text = "[" + s.Before + "] " + text
+			}
 			if s.Code != "" {
 				text += "  | " + s.Code
 			}

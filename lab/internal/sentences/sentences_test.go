@@ -68,7 +68,8 @@ func TestCollect(t *testing.T) {
 	want := []Group{
 		{Docs, []Sentence{
 			{File: "README.md", Line: 3, Text: "The first sentence is on line three."},
-			{File: "README.md", Line: 4, Text: "`agent` starts the second one (e.g. here)."},
+			{File: "README.md", Line: 4, Before: "The first sentence is on line three.",
+				Text: "`agent` starts the second one (e.g. here)."},
 			{File: "README.md", Line: 8, Text: "This item has no full stop"},
 		}},
 		{Messages, []Sentence{
@@ -81,7 +82,8 @@ func TestCollect(t *testing.T) {
 		}},
 		{Comments, []Sentence{
 			{File: "pkg/a/a.go", Line: 1, Text: "Package a has a comment.", Code: "package a"},
-			{File: "pkg/a/a.go", Line: 1, Text: "It has two sentences.", Code: "package a"},
+			{File: "pkg/a/a.go", Line: 1, Before: "Package a has a comment.", Text: "It has two sentences.",
+				Code: "package a"},
 			{File: "pkg/a/a.go", Line: 13, Text: "the caller adds the name",
 				Code: `return fmt.Errorf("read "+name+": %w", err)`},
 			{File: "pkg/a/values.yaml", Line: 1, Text: "The comment of a value.", Code: "a: 1"},
@@ -136,5 +138,15 @@ func TestSampleOfFewSentences(t *testing.T) {
 	}
 	if got := Sample(groups, 1, 0); len(got[0].Sentences) != 0 {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestPrintShowsBeginningOfParagraph(t *testing.T) {
+	var out strings.Builder
+	err := Print(&out, []Group{{Comments, []Sentence{
+		{File: "a.go", Line: 2, Before: "One comes first.", Text: "So two follows.", Code: "two()"},
+	}}})
+	if want := "comments:\na.go:2: [One comes first.] So two follows.  | two()\n"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v, want %q", out.String(), err, want)
 	}
 }

@@ -15,13 +15,14 @@ type line struct {
 // fewestWords words.
 func split(file string, paragraph []line) []Sentence {
 	var sentences []Sentence
-	var words []string
+	var before, words []string
 	start := 0
 	end := func() {
 		if len(words) >= fewestWords {
-			sentences = append(sentences, Sentence{File: file, Line: start, Text: strings.Join(words, " ")})
+			sentences = append(sentences, Sentence{File: file, Line: start, Before: strings.Join(before, " "),
+				Text: strings.Join(words, " ")})
 		}
-		words = nil
+		before, words = append(before, words...), nil
 	}
 	for _, l := range paragraph {
 		for word := range strings.FieldsSeq(l.text) {
