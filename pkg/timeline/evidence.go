@@ -146,7 +146,7 @@ type containerEvidence struct {
 	// restart, the kubelet reports no failed pull until it tries the pull again. A status from a list also counts,
 	// because the agent can have missed earlier statuses.
 	statusGapAt instant
-	statusGaps  statusGaps
+	firstRun    firstRun
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
 	statusReasons []imagepull.Failure
