@@ -296,8 +296,8 @@ const (
 	slowRegistry = 3
 )
 
-// factorText formats a factor with one decimal. A factor between 0 and 0.995 has at most two significant digits
-// instead.
+// factorText formats a factor with one decimal. For a factor between 0 and 0.995, the text has at most two
+// significant digits.
 func factorText(factor *float64) string {
 	if factor == nil {
 		return "-"

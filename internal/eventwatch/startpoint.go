@@ -110,9 +110,9 @@ func (s *Source) setPosition(p *request) {
 }
 
 // requestSampleFor requests a sample of the current revision if no earlier sample is usable for the pod.
-// requestSampleFor requests the sample even if the watch still waits for a slot. After the wait for a slot, a new
-// sample could be too late. In a costly namespace, the pod's watch cannot open soon, so the pod needs no sample. The
-// caller must hold the lock.
+// requestSampleFor requests the sample even if the watch still waits for a slot, because a sample from after the wait
+// could already exclude Events of the pod. In a costly namespace, the pod's watch cannot open soon, so the pod needs no
+// sample. The caller must hold the lock.
 func (s *Source) requestSampleFor(p *request) {
 	if s.costly.has(p.watch.Namespace, s.config.Now()) {
 		return
@@ -124,7 +124,8 @@ func (s *Source) requestSampleFor(p *request) {
 
 // startWithoutPosition returns the start point of a watch whose pods have no position. If the namespace has few Events,
 // the watch begins with all existing Events. If the namespace has many Events, the watch skips the earlier Events, and
-// begins at the oldest recent sample. Without a recent sample, the watch begins at the current revision.
+// begins at the oldest recent sample. Without a recent sample, or after an expired revision, the watch begins at the
+// current revision.
 func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
 	recent, known := s.oldestRecentSample()
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {

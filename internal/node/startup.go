@@ -26,8 +26,8 @@ const (
 	// startUpSettles is the minimum time that the agent runs before it creates the final record of the node's start-up.
 	// Within startUpSettles, the agent usually receives the list of the node's pods.
 	startUpSettles = 5 * time.Second
-	// eventsArrive is the time from the readiness of the node until the agent requests the kubelet's Events about the
-	// node. During this wait, the kubelet can send the Events.
+	// eventsArrive is the minimum time from the readiness of the node until the agent requests the kubelet's Events
+	// about the node. During this wait, the kubelet can send the Events.
 	eventsArrive = 3 * time.Second
 	// The agent reports a completed start-up only if less than reportedFor has passed since the end of the start-up.
 	// Without this limit, the agent would report the same start-up again after each restart.

@@ -160,9 +160,9 @@ func (f *fold) hasUnknownTaints() bool {
 	})
 }
 
-// takesPodsUntil returns the time until which the node certainly had no start-up taint that kept pods away. After the
-// returned time, a start-up taint might have kept the first workload pod from the node. The second result is false if
-// the binding of the first workload pod is unknown, or if no state of the node is known. The second result is also
+// takesPodsUntil returns the latest time at which the node certainly had no start-up taint that kept pods away. After
+// the returned time, a start-up taint might have kept the first workload pod from the node. The second result is false
+// if the binding of the first workload pod is unknown, or if no state of the node is known. The second result is also
 // false if the node's latest known state lasted until the binding or longer, because the taints of this state did not
 // prevent the binding.
 func (f *fold) takesPodsUntil() (interval, bool) {

@@ -13,7 +13,7 @@ type terminatingPod struct {
 	queriedAt time.Time // time of the last query to the runtime
 }
 
-// observeTermination follows the termination of a pod. The termination starts at the first pod object that has a
+// observeTermination follows the termination of a pod. observeTermination begins with the first pod object that has a
 // deletion timestamp. If a pod object adds evidence, the next query to the runtime does not wait for the query
 // interval, because the kubelet soon removes stopped containers.
 func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {

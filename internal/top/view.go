@@ -48,8 +48,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
 		// Six more lines are not rows of a table: two blank lines, two headings, and two lines that say how many rows
-		// are omitted. An empty table has no heading and omits no rows. Instead, an empty table shows one or more lines
-		// of text.
+		// are omitted. If a table is empty, one or more lines of text replace its heading and the line about omitted
+		// rows.
 		room := lines - len(text) - 6
 		if len(starting) == 0 {
 			room -= max(0, len(b.startingTable(nil, now, page))-2)
@@ -72,7 +72,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	return text
 }
 
-// compare compares two rows in the order of --sort-by. Without --sort-by, compare returns 0.
+// compare compares two rows by the column that --sort-by selects. Without --sort-by, compare returns 0.
 func (b *Board) compare(x, y row, now time.Time) int {
 	switch b.layout.SortBy {
 	case "duration":

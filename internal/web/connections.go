@@ -27,13 +27,13 @@ const (
 	guaranteedNearby = 4
 	// If no slot is free and a client has fewer connections than its guaranteed number, the agent can close an existing
 	// connection to free a slot for this client. For one client outside the node, the agent closes at most takeBurst
-	// connections immediately, and then at most takeRate connections per second. The limit protects scrapers. Even if
-	// many clients keep reconnecting, a scraper has enough time to send its request before the agent closes the
-	// scraper's connection.
+	// connections immediately for this reason, and then at most takeRate connections per second. The limit protects
+	// scrapers. Even if many clients keep reconnecting, a scraper has enough time to send its request before the agent
+	// closes the scraper's connection.
 	takeRate, takeBurst = 1, guaranteedPerClient
-	// reservedForNearby protects connections from the agent's own node. If at most reservedForNearby connections come
-	// from the node, the agent does not close them to free a slot for a client outside the node. Four connections are
-	// enough: two for each of the kubelet's two probes.
+	// reservedForNearby is the number of connections that clients on the agent's own node can always keep. If at most
+	// reservedForNearby connections come from the node, the agent does not close them to free a slot for a client
+	// outside the node. Four connections are enough: two for each of the kubelet's two probes.
 	reservedForNearby = 4
 )
 

@@ -22,7 +22,7 @@ const (
 	calmRate, calmBurst = 1, 5
 	// requestsAtOnce is the maximum number of requests in progress. Some of these requests can be waiting for the API
 	// server, for a password hash, or for another slot. The limit is high enough for one request on each connection.
-	// The limit affects only HTTP/2 clients, which can send several requests on one connection.
+	// The limit is necessary because HTTP/2 clients can send several requests on one connection.
 	requestsAtOnce = maxConnections
 	// requestsOfOne is the limit for one client, so that most slots remain free for other clients.
 	requestsOfOne = maxPerClient

@@ -11,7 +11,7 @@ type TotalsRecord struct {
 	// ready or succeeded.
 	Ended   int `json:"ended"`
 	Started int `json:"started"`
-	// Unreported is the number of milestones, in all ended start-ups, that the container runtime can never report. For
+	// Unreported counts the milestones that the container runtime can never report, in all ended start-ups. For
 	// example, CRI-O never reports the end of the network setup.
 	Unreported int `json:"unreported_milestones"`
 	// Phases contains the phases of the start-ups whose pod became ready or succeeded. The list is sorted by name.

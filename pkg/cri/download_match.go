@@ -81,7 +81,7 @@ func (s *session) matchDownloads(
 
 // unmatchedDownloads returns downloads for the blobs that belong to no known image. If a blob without a known image is
 // a manifest, the other blobs of its image are not known yet. Therefore, each manifest becomes a separate Download. All
-// blobs that are not manifests become one Download together.
+// other blobs without a known image become one Download together.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

@@ -57,7 +57,7 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 // UID. Among mirrors with the same name, the latest mirror owns the UID, because the kubelet recreates mirrors. Among
 // mirrors with different names, the mirror that was created first owns the UID. assignUID returns a copy of the pod. If
 // the pod owns the UID in the runtime, the field RuntimeUID of the copy contains this UID. If another pod owns the UID,
-// the field RuntimeUID of the copy contains the pod's UID in the API server. If a mirror takes the UID from a mirror
+// the field RuntimeUID of the copy contains the pod's UID in the API server. If a mirror takes over the UID of a mirror
 // with another name, assignUID calls takeFrom for the former owner. If an ordinary pod takes the UID from any mirror,
 // assignUID also calls takeFrom for the mirror.
 func (s *podStore) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {

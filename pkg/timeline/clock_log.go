@@ -24,8 +24,9 @@ const (
 	MissingClock = "clock"
 )
 
-// ClockLog records the changes of the node's clock. The list of changes is sorted, so it does not depend on the order
-// or the repetition of the observations. ClockLog is not safe for concurrent use. The zero value is an empty log.
+// ClockLog records the changes of the node's clock. The list of changes is sorted and contains each change once, so it
+// does not depend on the order or the repetition of the observations. ClockLog is not safe for concurrent use. The zero
+// value is an empty log.
 type ClockLog struct {
 	sets   []ClockSet // sorted by compareClockSets
 	latest time.Time  // field ArrivedAt of the change that Observe added last

@@ -9,7 +9,7 @@ import (
 // container or for its readiness gates. Either the readiness probe failed again, or the container ended.
 
 // readyAgain is the milestone at which all containers became ready again, for the last time before the pod was ready.
-// When all containers became ready for the first time, this milestone has attempt 0.
+// MilestoneContainersReady with attempt 0 is the first time at which all containers became ready.
 var readyAgain = milestoneKey{podWide, 1, MilestoneContainersReady}
 
 // readyAgainConstraints returns the constraints of readyAgain. If all containers became ready only once before the pod

@@ -118,7 +118,8 @@ func (f *fold) failedCredentialTime(requested, failed *bound) time.Duration {
 }
 
 // reportedError returns the error bound of the estimated time between two milestones of a pull, if the kubelet reported
-// the duration. The error bound depends only on this duration and on the two milestones.
+// the duration. The error bound depends only on this duration, on the two milestones, and on the possible run of a
+// credential plugin (credentialTime).
 func (f *fold) reportedError(from, to *bound) (time.Duration, bool) {
 	message, ok := f.reportedLength(from.key, to.key)
 	if !ok {

@@ -273,8 +273,8 @@ func isUnfinishedPull(m Milestone) bool {
 }
 
 // laterPullTime returns how long, at most, the kubelet pulled the image of a volume between the milestone "from" and
-// the instant "until". laterPullTime does not count the first attempt. If the Events do not show each of these pulls,
-// the result is the whole time.
+// the instant "until". laterPullTime does not count the first attempt. If the Events do not show all of these pulls,
+// the result is the whole time between from and until.
 func (f *fold) laterPullTime(index int16, from *bound, until instant) (busy time.Duration) {
 	evidence, p := f.e.pullEventsOf(index), &f.pulls[index]
 	known := f.knowsAllEvents() && (from.key.container != index || !isUnfinishedPull(from.key.milestone))

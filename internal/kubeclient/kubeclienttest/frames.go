@@ -1,5 +1,5 @@
-// Package kubeclienttest supports the tests of sources that watch the API server. The type Source runs a source under
-// test. Other functions start servers that send given events, or measure memory use.
+// Package kubeclienttest supports the tests of sources that watch the API server. The type Source runs the
+// source that a test examines. Other functions start servers that send given events, or measure memory use.
 package kubeclienttest
 
 import (

@@ -71,8 +71,8 @@ func (e *exam) judgeWithoutEvents(ctx context.Context, with blame.Score, v *Verd
 	return w, nil
 }
 
-// write writes a row for each phase. The parameter "format" is a format with five strings: the name of the phase, its
-// total length with and without Events, and its mean error bound with and without Events.
+// write writes a row for each phase. The parameter "format" is a format for five strings: the name of the phase, its
+// total length with Events and without Events, and its mean error bound with Events and without Events.
 func (w eventlessExam) write(out io.Writer, format string) {
 	names := maps.Clone(w.with)
 	maps.Copy(names, w.without)
