@@ -1,39 +1,55 @@
 package timeline
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
 
 // firstRun is the first status that shows a run of a container.
 type firstRun struct {
 	arrivedAt instant // zero if no status showed a run
-	// late is true if the status arrived long after the run that it shows. Then the kubelet or the agent had no
-	// connection to the API server, or one of them was busy. The kubelet writes only its latest status
-	// (status_manager.go), and a list delivers only the latest status. So the agent can have missed earlier statuses.
-	late bool
+	late      bool    // see Pod.isLate
 }
 
 // add adds a status of the container and reports whether firstRun changed. If two statuses arrived at the same time,
 // the late status counts.
-func (r *firstRun) add(c *Container, arrived time.Time) (changed bool) {
-	next := firstRun{at(arrived), c.isLate(arrived)}
-	if c.statusRuns() == 0 || r.arrivedAt != 0 && (next.arrivedAt > r.arrivedAt ||
-		next.arrivedAt == r.arrivedAt && (r.late || !next.late)) {
+func (r *firstRun) add(pod *Pod, c *Container, arrived time.Time) (changed bool) {
+	then := at(arrived)
+	if c.statusRuns() == 0 || r.arrivedAt != 0 && then > r.arrivedAt {
+		return false
+	}
+	next := firstRun{then, pod.isLate(arrived)}
+	if then == r.arrivedAt && (r.late || !next.late) {
 		return false
 	}
 	*r = next
 	return true
 }
 
-// isLate reports whether a status arrived long after the latest run that it shows. The kubelet reports a container with
-// a post-start hook only after the hook has ended, so the status of a running container with a hook is never late.
-func (c *Container) isLate(arrived time.Time) bool {
-	changed := c.StartedAt
-	switch {
-	case c.State == StateRunning && c.PostStartHook:
-		return false
-	case c.State == StateTerminated:
-		changed = c.FinishedAt
-	case c.LastRun != nil && c.State == StateWaiting:
-		changed = c.LastRun.FinishedAt
+// isLate reports whether the pod's status arrived long after the latest change that it shows. Then the kubelet or the
+// agent might have had no connection to the API server. After a gap, the kubelet writes only its latest status
+// (status_manager.go), so the agent can have missed earlier statuses. While a post-start hook runs, the kubelet does
+// not write the status, so a status that shows a running container with a hook is never late.
+func (p *Pod) isLate(arrived time.Time) bool {
+	var changed time.Time
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		if c.State == StateRunning && c.PostStartHook {
+			return false
+		}
+		changed = slices.MaxFunc([]time.Time{changed, c.StartedAt, c.FinishedAt}, time.Time.Compare)
+		if c.LastRun != nil {
+			changed = slices.MaxFunc([]time.Time{changed, c.LastRun.FinishedAt}, time.Time.Compare)
+		}
 	}
-	return changed.IsZero() || arrived.Sub(changed) > time.Second+statusPatience // changed is truncated to seconds
+	return arrived.Sub(changed) > time.Second+statusPatience // the times in a status are truncated to seconds
+}
+
+// mayHideFailure reports whether an earlier attempt can have failed after it got the manifest of the image, although no
+// status reports the failure. The kubelet tries again only after a back-off. But if the kubelet restarts, it forgets
+// the back-off, and cancels the pull without a report.
+func (r *firstRun) mayHideFailure(resolved, pulled time.Time) bool {
+	return r.late && pulled.Sub(resolved) >= imagepull.Backoff(1)
 }

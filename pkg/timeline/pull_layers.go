@@ -39,12 +39,12 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		f.e.onlyContainerWith(c.Image) != nil && f.e.sandboxRan()
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) &&
-		(p.known() && f.knowsAllEvents() || !f.e.containers[index].firstRun.late) {
-		// The agent missed no report about an earlier attempt that failed after it got the manifest. But without
-		// Events, a restart of the kubelet can hide a canceled pull. The manifest arrived after the kubelet started
-		// work on this container, so the manifest belongs to this pull. The layers do not show when the pull started,
-		// because they might have been present under another image name. No evidence shows how long the registry took
-		// to send the manifest. So the start of the pull has no lower bound.
+		(p.known() && f.knowsAllEvents() ||
+			!f.e.containers[index].firstRun.mayHideFailure(resolved, image.last.PulledAt)) {
+		// The manifest arrived after the kubelet started work on this container, so the manifest belongs to this pull.
+		// The layers do not show when the pull started, because they might have been present under another image name.
+		// No evidence shows how long the registry took to send the manifest. So the start of the pull has no lower
+		// bound.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, biasLatest, minInstant,
 				at(resolved)},
