@@ -56,7 +56,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	busy.stop()
-	t := tally{discards: !b.Node.Stack.Containerd.KeepsLayers(), waits: busy}
+	t := tally{discards: !b.Node.Stack.Containerd.KeepsLayers(), waits: busy,
+		lateHooks: b.Node.Stack.Kubernetes.ReportsHooksLate()}
 	for i, timeline := range timelines {
 		t.addTimeline(timeline, truths[i])
 		v.Contract(timeline)

@@ -19,6 +19,10 @@ const exact = 50 * time.Millisecond
 // longest measured delay was 60 ms. The time that a pull waits in the pull queue is not a part of this delay.
 const callLimit = 150 * time.Millisecond
 
+// relistPeriod is the time between two lists of containers by the kubelet (pkg/kubelet/kubelet.go,
+// genericPlegRelistPeriod).
+const relistPeriod = time.Second
+
 // On a very busy machine, a phase can take longer than its injected delay. injectorLimit is the largest accepted
 // difference between the duration of the phase and the injected delay.
 const injectorLimit = 5 * time.Second
@@ -65,6 +69,7 @@ type reading struct {
 	begunLater            time.Duration // longest possible time from the true start to the runtime's time of the start
 	endedLater            time.Duration // longest possible time from the phase's last log line to its end
 	waited                time.Duration // how long tasks waited for a CPU or the disk near the phase's start and end
+	besideLateHook        bool          // the phase begins or ends with a hook's end that the kubelet reports late
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
@@ -169,6 +174,12 @@ func (r reading) isMerged() bool {
 // isAccurate reports whether the agent's duration of the phase is accurate enough. If tasks wait for a CPU or the disk,
 // the log lines and the agent's evidence about the phase can be late. So r.waited increases the accepted difference.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
+
+// isLateHook reports whether the phase is inaccurate only because the kubelet reported the end of a post-start hook
+// after its next list of containers.
+func (r reading) isLateHook() bool {
+	return r.besideLateHook && !r.isAccurate() && r.holdsTruth() && r.off().Abs() <= relistPeriod+exact+r.waited
+}
 
 // holdsTruth reports whether the true duration lies within the agent's error bound. On a busy machine, a process needs
 // time before its first log line, and between its last log line and its exit. holdsTruth accepts that the agent's

@@ -79,6 +79,11 @@ type Kubernetes struct {
 // distinguish kubelet 1.33 from earlier kubelets.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
+// ReportsHooksLate reports whether the kubelet reports the end of the last container's post-start hook only after its
+// next list of containers, up to a second later. From version 1.36 on, the kubelet lists the containers of a pod
+// immediately after each sync of the pod (pkg/kubelet/kubelet.go, SyncPod: RequestPodRelist).
+func (k Kubernetes) ReportsHooksLate() bool { return k.Minor < 36 }
+
 // Containerd selects containerd's version and settings.
 type Containerd struct {
 	Dir   string `json:"dir"`   // directory below lab/tools whose go.mod file selects the version
