@@ -89,9 +89,10 @@ func (c *config) flagTable() flags.Table {
 			Set:  flags.Text(&c.kubeconfig),
 		},
 		flags.Switch("impersonate-node", "IMPERSONATE_NODE", &c.asNode,
-			"read pods with the node's identity (impersonation), so that the API server returns only this node's "+
-				"pods. Requires Kubernetes 1.36 or newer and a ServiceAccount with the verb "+
-				"impersonate:associated-node"),
+			"use the node's identity (impersonation) to read pods, so that the API server returns only this node's "+
+				"pods. Requires Kubernetes 1.36 or newer. The ServiceAccount needs the RBAC verbs "+
+				"impersonate:associated-node, impersonate-on:associated-node:list and "+
+				"impersonate-on:associated-node:watch"),
 		{
 			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT",
 			Value: "auto|off|unix:///PATH", Default: "auto",
@@ -133,10 +134,10 @@ func (c *config) reportTable() flags.Table {
 		},
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "maximum memory for the history and for the hourly sums of start-ups and pulls, 0 to 64MiB. The " +
-				"history contains the latest deleted pods, at most 1000; one start-up takes about 2 KiB. \"kubectl " +
-				"podlapse report\" reads the hourly sums, which take at most a quarter of the memory. 0: no history " +
-				"and no hourly sums",
+			Help: "maximum memory for the history and the hourly sums, 0 to 64MiB. The history contains the " +
+				"start-ups of the most recently deleted pods, at most 1000 pods; one start-up takes about 2 KiB. " +
+				"The hourly sums contain totals of start-ups and pulls for \"kubectl podlapse report\", and take at " +
+				"most a quarter of the memory. 0: disables both",
 			Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
@@ -147,8 +148,8 @@ func (c *config) reportTable() flags.Table {
 				"contains the start-ups of all pods with the same owner and the same revision, for example the "+
 				"pods of one revision of a Deployment. Requires OTEL_EXPORTER_OTLP_ENDPOINT"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
-			"continue the OTLP trace of a pod after its start-up, with completed container runs and the kubelet's "+
-				"Events. Requires OTEL_EXPORTER_OTLP_ENDPOINT. The Events require --events=cluster"),
+			"continue each pod's OTLP trace after the start-up: send completed container runs and the kubelet's "+
+				"Events. Requires OTEL_EXPORTER_OTLP_ENDPOINT. To send the Events, also set --events=cluster"),
 	}
 }
 
@@ -169,11 +170,11 @@ func (c *config) keepTable() flags.Table {
 			Set: flags.Text(&c.recordObservations),
 		},
 		flags.Switch("debug-observations", "DEBUG_OBSERVATIONS", &c.debugObservations,
-			"serve the latest observations at /debug/observations, only to loopback clients. The observations take "+
-				"up to 4 MiB of memory"),
+			"serve the latest observations to loopback clients at /debug/observations. The agent refuses all other "+
+				"clients. The observations take up to 4 MiB of memory"),
 		flags.Switch("debug-profiles", "DEBUG_PROFILES", &c.profiles,
-			"serve the agent's Go profiles \"heap\", \"allocs\", \"goroutine\" and \"profile\" under /debug/pprof/, "+
-				"only to loopback clients"),
+			"serve the agent's Go profiles \"heap\", \"allocs\", \"goroutine\" and \"profile\" to loopback clients "+
+				"under /debug/pprof/. The agent refuses all other clients"),
 	}
 }
 
@@ -196,8 +197,8 @@ func (c *config) partialSwitch() flags.Flag {
 	choices := recordChoices()
 	needed := "requires --records=" + flags.OneOf(choices[:len(choices)-1])
 	s := flags.Switch("records-partial", "RECORDS_PARTIAL", &c.partial,
-		"also write records while a start-up is in progress. The agent writes a record when the start-up changes, at "+
-			"most once per second for each pod; "+needed)
+		"also write records of start-ups in progress. The agent writes a record each time that such a start-up "+
+			"changes, at most once per second for each pod; "+needed)
 	set := s.Set
 	s.Set = func(value string) error {
 		err := set(value)

@@ -17,8 +17,8 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit. The agent reloads this file, and the files that this file names, after " +
-				"each change",
+				"prometheus/exporter-toolkit. After each change, the agent reloads this file and all files that " +
+				"this file names",
 			Set: c.setWebConfigFile,
 		},
 		{
@@ -27,15 +27,16 @@ func (c *config) webTable() flags.Table {
 				"read everything, and other clients read only metrics and health checks. \"none\": every client " +
 				"reads everything. \"kubernetes\": each client must send a bearer token. The API server must accept " +
 				"the token (TokenReview), and must allow the token's user to get the nonResourceURL /metrics or " +
-				"/podlapse/PATH (SubjectAccessReview). \"auto\": the same as \"none\" if --web-config-file requires " +
-				"passwords or client certificates, otherwise the same as \"local\"",
+				"/podlapse/PATH (SubjectAccessReview). \"auto\": if --web-config-file requires passwords or client " +
+				"certificates, the same as \"none\". If not, the same as \"local\"",
 			Set: c.setWebAuth,
 		},
 		{
 			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
 			Help: "additional host names that the agent accepts in the Host header of requests over loopback, for " +
-				"example the name of a proxy in the same pod. The agent always accepts localhost and IP addresses, " +
-				"and refuses all other names. This check protects against requests from web pages of other sites",
+				"example the name of a proxy in the same pod. The agent accepts these names, localhost and IP " +
+				"addresses, and refuses every other name. This check protects against DNS rebinding, in which a " +
+				"foreign web page sends requests to the agent",
 			Set: c.setWebHosts,
 		},
 	}

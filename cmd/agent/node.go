@@ -41,29 +41,30 @@ func (c *config) nodeTable() flags.Table {
 				"add-ons. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
-			Help: "minimum age at which a node can count as available, 0s to 24h. A younger node counts as unavailable",
-			Set:  c.setWarmUp,
+			Help: "minimum age of an available node, 0s to 24h. While the node is younger, --node-health reports it " +
+				"as unavailable",
+			Set: c.setWarmUp,
 		},
 		{
 			Name: "addons", Variable: "ADDONS", Value: "[NAMESPACE,...][:LABELS]",
 			Default: node.DefaultSelector,
-			Help: "pods that --node-health reports as add-ons. These pods are in one of the given namespaces and " +
-				"match the label selector LABELS, in the syntax of kubectl get -l. Without a namespace: " +
-				"pods in all namespaces. Without LABELS: all pods in the given namespaces",
+			Help: "pods that --node-health reports as add-ons: the pods that are in one of the given namespaces and " +
+				"match LABELS. LABELS is a label selector in the syntax of \"kubectl get -l\". Without a namespace: " +
+				"matching pods in all namespaces. Without LABELS: all pods in the given namespaces",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
-			"report pressure: the share of each phase in which tasks on the node waited for CPU, I/O or memory. "+
-				"While pods start, the agent reads /proc/pressure"),
+			"report the pressure during each phase: the share of the phase's time during which tasks on the node "+
+				"waited for CPU, I/O or memory. While pods start, the agent reads /proc/pressure"),
 		flags.Switch("node-startup", "NODE_STARTUP", &c.node.startUp,
 			"measure the start-up of the node itself, from the boot of the machine until the first workload pod is "+
-				"ready. Until this pod is ready, the agent lists the Node object once per second. When the agent "+
-				"has run for 3 minutes, it lists the Node object only every 10 seconds. Requires a ServiceAccount "+
-				"that can list and watch nodes"),
+				"ready. Until the measurement is complete, the agent repeatedly lists the Node object: once per "+
+				"second in the agent's first 3 minutes, then every 10 seconds. Requires a ServiceAccount that can "+
+				"list and watch nodes"),
 		{
 			Name: "proc-dir", Variable: "PROC_DIR", Value: "DIR", Default: node.ProcDir,
 			Help: "directory of the proc file system, from which --node-startup reads the boot time of the machine. " +
-				"Set this flag if a tool such as LXCFS replaces files of /proc in the agent's container",
+				"Set this flag if a tool such as LXCFS replaces files in the /proc of the agent's container",
 			Set: flags.Text(&c.node.procDir),
 		},
 	}

@@ -14,9 +14,9 @@ type sourceTimes struct{ observed *prometheus.GaugeVec }
 func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	observed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podlapse_source_last_observation_timestamp_seconds",
-		Help: "Time of the latest observation from a source, in seconds since the Unix epoch on this node's clock. " +
-			"Absent before the source's first observation. The value can stay the same while no pod changes, so " +
-			"an old value does not prove that the source failed.",
+		Help: "Time at which the agent received the latest observation from a source (pod watch, Event watches or " +
+			"container runtime), in seconds since the Unix epoch on this node's clock. Absent before the first " +
+			"observation from the source. While no pod changes, an old value is normal.",
 	}, []string{"source"})
 	registerer.MustRegister(observed)
 	return sourceTimes{observed}

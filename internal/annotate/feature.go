@@ -27,10 +27,10 @@ func Feature() feature.Feature {
 	var on bool
 	return feature.Feature{
 		Flags: flags.Table{flags.Switch("annotate", "ANNOTATE", &on,
-			"annotate the pods that request annotations. A pod with the annotation podlapse.dev/annotate: \"true\" "+
-				"gets the annotation podlapse.dev/startup after its start-up. A pod with the annotation \"addtime\" "+
-				"(any value) immediately gets the annotation \"timestamp\", which contains the current time. Requires "+
-				"a ServiceAccount that can patch pods")},
+			"write annotations to pods that request them through another annotation. A pod with the annotation "+
+				"podlapse.dev/annotate: \"true\" gets the annotation podlapse.dev/startup after its start-up. A pod "+
+				"with the annotation \"addtime\" (any value) immediately gets the annotation \"timestamp\", which "+
+				"contains the current time. Requires a ServiceAccount that can patch pods")},
 		CheckAPI: func(ctx context.Context, api feature.APIServer) []feature.Finding {
 			if !on {
 				return nil

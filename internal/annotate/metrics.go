@@ -18,17 +18,17 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_annotation_requests_total",
-		Help: "Requests to annotate a pod, by result. If the result is \"conflict\" or \"failed\", the agent " +
-			"retries the request within one minute. If the result is \"refused\", the agent retries the request " +
-			"after five minutes. Only with --annotate.",
+		Help: "Attempts of the agent to annotate a pod, by result. After result=\"conflict\" or result=\"failed\", " +
+			"the agent tries again within one minute. After result=\"refused\", the agent tries again after five " +
+			"minutes. Requires --annotate.",
 	}, []string{"result"})}
 	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {
 		m.requests.WithLabelValues(result)
 	}
 	registerer.MustRegister(m.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_annotation_waiting_pods",
-		Help: "Pods of this node that request annotations but do not have these annotations yet. Includes starting " +
-			"pods. Only with --annotate.",
+		Help: "Pods of this node that still wait for the annotations that they request. Includes starting pods. " +
+			"Requires --annotate.",
 	}, func() float64 { return float64(waiting()) }))
 	return m
 }

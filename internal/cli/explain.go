@@ -31,15 +31,15 @@ func (c *explainConfig) table() flags.Table {
 	own := flags.Table{
 		{
 			Name: "since", Value: "DURATION",
-			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 7d. Units: " +
-				"s, m, h, d. Without this flag, the command shows all known start-ups",
+			Help: "show start-ups that are in progress or that ended in the past DURATION. DURATION: at most 7d, in " +
+				"the units s, m, h, d. Without this flag, the command shows all known start-ups",
 			Set: flags.Duration(&c.since, maxSince, "at most 7d, for example 1h or 2d"),
 		},
 		{
 			Name: "revision", Value: "REVISION[,REVISION]", Set: c.setRevisions,
-			Help: "show one revision of the workload, or compare two revisions. A revision is a number that " +
-				"\"kubectl rollout history\" prints, or the value of the label pod-template-hash or " +
-				"controller-revision-hash. By default, the command compares the latest two revisions",
+			Help: "show one revision of the workload, or compare two revisions. A revision is a number from " +
+				"\"kubectl rollout history\", or a hash from the pod label \"pod-template-hash\" or " +
+				"\"controller-revision-hash\". By default, the command compares the latest two revisions",
 		},
 	}
 	return slices.Concat(own, c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())

@@ -48,8 +48,9 @@ func (o *output) table(formats ...string) flags.Table {
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
-			Help: "when to print colors. \"auto\": on a terminal, unless NO_COLOR has a value or TERM is \"dumb\"",
-			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
+			Help: "when to print colors. \"auto\": on a terminal. If NO_COLOR has a value, or if TERM is \"dumb\", " +
+				"\"auto\" is the same as \"never\"",
+			Set: flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		widthFlag(&o.width),
 	}

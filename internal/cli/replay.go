@@ -31,7 +31,8 @@ type replayConfig struct {
 func (c *replayConfig) table() flags.Table {
 	return flags.Table{
 		{
-			Name: "pod", Value: "NAMESPACE/POD", Help: "show only pods with this name. The default is all pods",
+			Name: "pod", Value: "NAMESPACE/POD", Help: "show only pods with this namespace and name. The default is " +
+				"all pods",
 			Set: func(value string) error {
 				if value == "" {
 					return nil

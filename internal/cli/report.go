@@ -41,9 +41,10 @@ func (c *reportConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		{
 			Name: "since", Value: "DURATION", Default: "24h",
-			Help: "show only start-ups that are in progress or that ended in the past DURATION, at most 24h, or at " +
-				"most 7d with --prometheus. The command rounds the beginning of this period down to a full hour. " +
-				"With --prometheus, the command rounds DURATION up to whole hours instead. Units: s, m, h, d",
+			Help: "show start-ups that are in progress or that ended in the past DURATION. DURATION: at most 24h " +
+				"(with --prometheus, at most 7d), in the units s, m, h, d. Without --prometheus, the command rounds " +
+				"the beginning of this period down to a full hour. With --prometheus, the command rounds DURATION " +
+				"up to whole hours",
 			Set: flags.Duration(&c.past, maxMetricsTime,
 				"at most 24h, or at most 7d with --prometheus, for example 6h"),
 		},

@@ -25,9 +25,10 @@ func (p *prometheus) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "prometheus", Value: "URL",
-			Help: "URL of a Prometheus server to query instead of the agents, for large fleets. The server " +
-				"must have the metrics of the agents and the recording rules of podlapse. Example: " +
-				"http://127.0.0.1:9090. For a server that requires a password: http://USER:PASSWORD@HOST:PORT",
+			Help: "URL of a Prometheus server. The command queries this server instead of the agents. Use this flag " +
+				"in large fleets. The server must have the metrics of the agents and the recording rules of " +
+				"podlapse. Example: http://127.0.0.1:9090. For a server that requires a password: " +
+				"http://USER:PASSWORD@HOST:PORT",
 			Set: setURL(&p.server),
 		},
 		{

@@ -24,7 +24,8 @@ func (t *target) serverTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "server", Value: "URL",
-			Help: "URL of one agent to query, instead of the agents of a cluster. Example: " + localServer +
+			Help: "URL of one agent. The command queries this agent instead of the agents of a " +
+				"cluster. Example: " + localServer +
 				". For an agent that requires a password: http://USER:PASSWORD@HOST:PORT", Set: setURL(&t.server),
 		},
 		{

@@ -31,8 +31,9 @@ func (c *topConfig) table() flags.Table {
 			"print one table and exit. This is the default if standard output is not a terminal"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
-			Help: "also show start-ups that completed in the past DURATION, at most 7d. Units: s, m, h, d",
-			Set:  flags.Duration(&c.since, maxSince, "at most 7d, for example 10m or 2d"),
+			Help: "also show start-ups that completed in the past DURATION. DURATION: at most 7d, in the units s, " +
+				"m, h, d",
+			Set: flags.Duration(&c.since, maxSince, "at most 7d, for example 10m or 2d"),
 		},
 	}, c.podTable(), c.listOutput.table(orderNames(topOrders())), c.target.table())
 }

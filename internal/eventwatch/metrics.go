@@ -41,24 +41,27 @@ type refusedCounts struct {
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byReason := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_events_refused_total",
-		Help: "Events that the agent ignored because the kubelet cannot have created them, by reason. " +
+		Help: "Events that the agent ignored because they cannot come from this node's kubelet, by reason. " +
 			"reason=\"oversized\": the name, the UID or another identifier is too long, or the whole Event is too " +
-			"large. reason=\"pod\": the Event has the UID of a pod, but a different namespace, name or kind. " +
-			"reason=\"host\": an earlier Event about the pod came from this node, but this Event names another host.",
+			"large. reason=\"pod\": the Event has the UID of a watched pod, but the namespace, the name or the kind " +
+			"differs. reason=\"host\": an earlier Event about the pod came from this node, but this Event names " +
+			"another host.",
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
-		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
-			"the resourceVersion when the first pod of the watch reached the node, or when the previous watch ended. " +
-			"from=\"history\": the oldest Event of the watched namespace, because this namespace has few Events. " +
-			"from=\"gap\": the next new Event, because the watched namespace has too many Events. With " +
+		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": a " +
+			"resourceVersion from the time at which the first pod of the watch reached the node, or from the end of " +
+			"the previous watch. If the agent knows no such resourceVersion, the number of Events in the namespace " +
+			"determines the starting point. from=\"history\": the oldest existing Event, because the namespace has " +
+			"few Events. from=\"gap\": a recent resourceVersion, because the namespace has many Events. With " +
 			"from=\"gap\", the agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
-		Help: "Requests for the current resourceVersion of Events, by result. Event watches begin at this " +
-			"resourceVersion. The agent also uses the resourceVersion to count how many objects change while a " +
-			"watch is open. To get only the resourceVersion, the agent sends a list request that matches no Event.",
+		Help: "Requests in which the agent asks the API server for the current resourceVersion of Events, by " +
+			"result. Event watches can begin at this resourceVersion. The agent also uses the resourceVersion to " +
+			"estimate how many objects changed while a watch was open. Each request is a list request with a filter " +
+			"that matches no Event, so the response is small.",
 	}, []string{"result"})
 	m := metrics{
 		starts: startCounts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
@@ -66,28 +69,30 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: sampleCounts{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Event watches that could not start at the requested resourceVersion, because the API server no " +
-				"longer had the changes since this resourceVersion (status 410).",
+			Help: "Event watches that failed because their starting resourceVersion had expired (status 410): the " +
+				"API server no longer had the changes since this resourceVersion.",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for a pod's Events that ended without a result after more than 5 seconds: no Event of " +
-				"the pod arrived, and no Event watch delivered all existing Events. The timelines of these pods can " +
-				"lack evidence about image pulls. A pod can have several requests. Excludes requests that end while " +
-				"the agent has stopped all Event watches on the namespace of the pod " +
-				"(podlapse_event_costly_namespaces_total).",
+			Help: "Unserved requests for a pod's Events. While a pod's timeline needs Events, the agent keeps such " +
+				"a request open. A request is unserved if it lasts longer than 5 seconds and ends without a result. " +
+				"A result is either an Event of the pod, or an Event watch that has delivered all existing Events. " +
+				"Without a result, the timeline can lack evidence about image pulls. A pod can have several " +
+				"requests. Excludes requests that end while the agent's Event watches on the pod's namespace are " +
+				"stopped (see podlapse_event_costly_namespaces_total).",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Event watches on whole namespaces that the agent replaced with watches on single pods. The agent " +
-				"replaces a watch if it needs only a few of the many Events in the namespace.",
+			Help: "Namespace-wide Event watches that the agent replaced with Event watches on single pods. The " +
+				"agent replaces a watch if the namespace has many Events and the agent needs few of them.",
 		}),
 		costly: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_costly_namespaces_total",
-			Help: "Number of times that the agent stopped all Event watches on a namespace for 10 to 15 minutes. The " +
-				"agent stops the watches if many Events are created or deleted in the namespace, and the agent uses " +
-				"few of these Events. The API server decodes each change once for each watch. Without Event watches, " +
-				"timelines lack the pull queue and other phases.",
+			Help: "Number of times that the agent stopped all its Event watches on a namespace for 10 to 15 " +
+				"minutes. The agent stops the watches if many Events are created or deleted in the namespace, and " +
+				"the agent uses few of these Events. The reason is the API server's CPU time: the API server " +
+				"decodes each change once for each watch. Without Event watches, timelines lack phases such as the " +
+				"pull queue.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
@@ -95,8 +100,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
-			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a new watch " +
-				"received again, and Events that the agent does not need. Excludes messages about deleted Events.",
+			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a second watch " +
+				"delivered again, and Events that the agent does not need. Excludes notifications about the " +
+				"deletion of Events.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Event watches that are open now.",
@@ -118,13 +124,14 @@ func registerComputed(registerer prometheus.Registerer, s *Source) {
 	registerer.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
-			Help: "Total time that Event watches were open. A watch that several pods share counts once.",
+			Help: "Total time that the agent's Event watches were open, summed over all watches. A watch that " +
+				"several pods share counts once.",
 		}, func() float64 { return s.openFor().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_event_watch_waiting_pods",
-			Help: "Pods that wait for an Event watch: too many Event watches are open (in total or on the " +
-				"namespace of the pod), or the agent has stopped all Event watches on this namespace " +
-				"(podlapse_event_costly_namespaces_total).",
+			Help: "Pods that wait for an Event watch. A pod waits if too many Event watches are open (in total or " +
+				"on the pod's namespace), or if the agent has stopped all its Event watches on this namespace (see " +
+				"podlapse_event_costly_namespaces_total).",
 		}, func() float64 { return float64(s.countWaiting()) }),
 	)
 }

@@ -21,8 +21,8 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_source_reconnects_total",
-			Help: "Recoveries of a source from a failure. The first connection of the source does not count. A watch " +
-				"that ended normally and was opened again does not count.",
+			Help: "Number of times that a source of observations recovered from a failure. Excludes the first " +
+				"connection of the source. Also excludes watches that the agent reopened after a normal end.",
 			ConstLabels: labels,
 		}, func() float64 { return float64(b.statusOf(i).Recoveries) }),
 	)

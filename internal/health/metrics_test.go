@@ -19,9 +19,9 @@ func TestSourcesHaveMetrics(t *testing.T) {
 	for _, up := range []bool{true, false, true, false, true} {
 		podWatch(up, "")
 	}
-	want := `# HELP podlapse_source_reconnects_total Recoveries of a source from a failure. The first ` +
-		`connection of the source does not count. A watch that ended normally and was opened again does not ` +
-		`count.
+	want := `# HELP podlapse_source_reconnects_total Number of times that a source of observations recovered ` +
+		`from a failure. Excludes the first connection of the source. Also excludes watches that the agent ` +
+		`reopened after a normal end.
 # TYPE podlapse_source_reconnects_total counter
 podlapse_source_reconnects_total{source="cri"} 0
 podlapse_source_reconnects_total{source="pod_watch"} 2

@@ -14,8 +14,8 @@ func (h *History) register() {
 				"--history-limit minus the memory for the hourly sums of \"kubectl podlapse report\".",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +
-				"did not add to its memory, because a limit was reached: the size in --history-limit, or 1000 pods.",
+			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory " +
+				"because the memory exceeded a limit: the size in --history-limit, or 1000 pods.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

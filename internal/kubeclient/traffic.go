@@ -30,8 +30,8 @@ func NewTraffic() *Traffic {
 		requests: vec("requests_total",
 			"Requests that the agent sent to the API server. A watch counts as one request."),
 		failed: vec("request_failures_total",
-			"Requests in podlapse_apiserver_requests_total that the API server refused or did not respond to. Absent "+
-				"before the first failure."),
+			"Failed requests in podlapse_apiserver_requests_total. The API server responded with an error (status "+
+				"400 or higher), or did not respond. Absent before the first failure."),
 		bytes: vec("received_bytes_total",
 			"Bytes in the API server's responses to the agent, without headers and after decompression. Includes "+
 				"the bytes that open watches have received so far."),

@@ -11,17 +11,18 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 		return c
 	}
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "podlapse_stream_viewers", Help: "Viewers connected to the stream of the agent's API.",
+		Name: "podlapse_stream_viewers", Help: "Viewers (clients) that are connected to the stream of the agent's " +
+			"API.",
 	}, viewers))
 	return metrics{
-		events: counter("podlapse_stream_events_total", "Changes that the agent encoded for the stream of its "+
-			"API. A change that several viewers receive counts once."),
-		resets: counter("podlapse_stream_resets_total", "Resets that the agent sent on the stream of its API. "+
-			"After a reset, a viewer must list all pods again. The agent sends a reset to new viewers, and to "+
-			"viewers that missed too many changes."),
-		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected because they "+
-			"did not read the stream of the agent's API."),
-		refused: counter("podlapse_stream_refused_total", "Requests for the stream of the agent's API that "+
-			"the agent refused, because too many viewers were connected, in total or from one address."),
+		events: counter("podlapse_stream_events_total", "Changes that the agent encoded for the stream of its API. "+
+			"A change that several viewers (clients) receive counts once."),
+		resets: counter("podlapse_stream_resets_total", "Resets that the agent sent to viewers (clients) of its "+
+			"API's stream. After a reset, a viewer must list all pods. The agent sends a reset to each new viewer, "+
+			"and to each viewer that missed too many changes."),
+		slow: counter("podlapse_stream_disconnected_total", "Viewers (clients) that the agent disconnected from the "+
+			"stream of its API because they did not read the stream."),
+		refused: counter("podlapse_stream_refused_total", "Refused requests for the stream of the agent's API. The "+
+			"agent refuses a request if too many viewers (clients) are connected, in total or from one address."),
 	}
 }

@@ -22,13 +22,14 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 	return &collector{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls that are downloading content. Includes pulls that other clients of the runtime "+
-				"requested, not only the kubelet's pulls."+registrylabel.Help,
+			"Image pulls that are downloading content. Includes the kubelet's pulls and the pulls of all other "+
+				"clients of the container runtime."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that the kubelet has decided on and that have not received content yet. These pulls wait in "+
-				"the node's pull queue, or for the registry's first response. If the runtime does not report "+
-				"progress, this metric counts all pulls in progress."+registrylabel.Help, registry, nil),
+			"Image pulls that still wait for their first content. The kubelet has decided to pull the image, and "+
+				"the pull waits in the node's pull queue or for the registry's first response. If the container "+
+				"runtime does not report the progress of pulls, this metric counts "+
+				"all pulls in progress."+registrylabel.Help, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
 			"Image pulls that have received all content. The runtime is unpacking this content, so these pulls wait "+
 				"for the disk, not for the registry.", nil, nil),
@@ -36,7 +37,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Bytes that the pulls in podlapse_image_pulls_active have received so far."+
 				registrylabel.Help, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
-			"Age of the oldest image pull in progress. The age is the time since the request for the pull."+
+			"Age of the oldest image pull in progress. The age is the time since the kubelet requested the pull. If "+
+				"this time is unknown, the age is the time since the download started."+
 				registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Failing image pulls of starting pods, by the reason in the runtime's error. A pull is failing if its "+
@@ -44,10 +46,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"1 for each group of workloads with a failing image pull. The agent assigns each workload to one of 64 "+
-				"groups by a hash of the workload's namespace, kind and name. All nodes use the same hash, so the "+
-				"number of different groups in a cluster is a lower limit for the number of affected workloads. "+
-				"Unlike in other metrics, each pod without an owner is a workload of its own."+
+			"Groups of workloads with a failing image pull. The value is always 1. The agent assigns each workload "+
+				"to one of 64 groups by a hash of the workload's namespace, kind and name. All agents use the same "+
+				"hash function, so the number of different groups in a cluster is the minimum number of affected "+
+				"workloads. In this metric, each pod without an owner is a workload of its own."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

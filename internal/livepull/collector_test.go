@@ -20,10 +20,11 @@ func TestUnpackingPullIsNotQueued(t *testing.T) {
 		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big",
 			StartedAt: after(2 * time.Second)},
 			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
-	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet has decided on and that have not ` +
-		`received content yet. These pulls wait in the node's pull queue, or for the registry's first response. If ` +
-		`the runtime does not report progress, this metric counts all pulls in progress. The label "registry" ` +
-		`contains the host in the image reference. The content can come from a mirror of this host.
+	want := `# HELP podlapse_image_pulls_queued Image pulls that still wait for their first content. The kubelet ` +
+		`has decided to pull the image, and the pull waits in the node's pull queue or for the registry's first ` +
+		`response. If the container runtime does not report the progress of pulls, this metric counts all pulls in ` +
+		`progress. The label "registry" contains the host in the image reference. The content can come from a ` +
+		`mirror of this host.
 # TYPE podlapse_image_pulls_queued gauge
 podlapse_image_pulls_queued{registry="o.example"} 0
 podlapse_image_pulls_queued{registry="r.example"} 0
@@ -42,8 +43,8 @@ podlapse_image_pulls_unpacking 1
 }
 
 func TestLivePullMetrics(t *testing.T) {
-	want := `# HELP podlapse_image_pulls_active Image pulls that are downloading content. Includes pulls that ` +
-		`other clients of the runtime requested, not only the kubelet's pulls. The label "registry" contains ` +
+	want := `# HELP podlapse_image_pulls_active Image pulls that are downloading content. Includes the ` +
+		`kubelet's pulls and the pulls of all other clients of the container runtime. The label "registry" contains ` +
 		`the host in the image reference. The content can come from a mirror of this host.
 # TYPE podlapse_image_pulls_active gauge
 podlapse_image_pulls_active{registry="docker.io"} 0
@@ -56,8 +57,9 @@ podlapse_image_pulls_active_bytes{registry="docker.io"} 0
 podlapse_image_pulls_active_bytes{registry="ghcr.io"} 7
 podlapse_image_pulls_active_bytes{registry="r.example:5000"} 30
 # HELP podlapse_image_pulls_oldest_age_seconds Age of the oldest image pull in progress. The age is the time ` +
-		`since the request for the pull. The label "registry" contains the host in the image reference. The content ` +
-		`can come from a mirror of this host.
+		`since the kubelet requested the pull. If this time is unknown, the age is the time since the download ` +
+		`started. The label "registry" contains the host in the image reference. The content can come from a mirror ` +
+		`of this host.
 # TYPE podlapse_image_pulls_oldest_age_seconds gauge
 podlapse_image_pulls_oldest_age_seconds{registry="docker.io"} 5
 podlapse_image_pulls_oldest_age_seconds{registry="ghcr.io"} 1

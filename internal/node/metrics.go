@@ -54,22 +54,23 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
 		pods: desc("podlapse_addon_pods", "Pods of each add-on on this node.", addon...),
-		running: desc("podlapse_addon_pods_running", "Pods of each add-on on this node that are in the pod "+
-			"phase Running.", addon...),
+		running: desc("podlapse_addon_pods_running", "Running pods of each add-on on this node. The pod phase of "+
+			"these pods is \"Running\".", addon...),
 		ready: desc("podlapse_addon_pods_ready",
-			"Pods of each add-on on this node that are ready and in the pod phase Running.", addon...),
-		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready whose "+
-			"containers did not restart in the last minute.", addon...),
+			"Ready pods of each add-on on this node. The pod phase of these pods is \"Running\".", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
+			"restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of each add-on, by the exit code of "+
 			"the previous run and by the reason why that run ended. Excludes restarts before the agent first saw "+
 			"the pod. The label \"reason\" has the same values as in podlapse_container_restarts_total.",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+
 			"available: 1 if all are available, 0 if not."),
-		droppedConditions: dropped("node_conditions", "Conditions of this node that are missing from scrapes because "+
-			"the node has too many conditions."),
+		droppedConditions: dropped("node_conditions", "Conditions of this node that are missing from scrapes "+
+			"because the node has too many conditions. Each scrape adds the number of missing conditions."),
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+
-			"add-ons, or because two add-ons in different namespaces have the same name."),
+			"add-ons, or because two add-ons in different namespaces have the same name. Each scrape adds the "+
+			"number of missing add-ons."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
 			"Container restarts that podlapse_addon_restarts_total does not count, because that metric has too "+
 				"many series, or because two add-ons in different namespaces have the same name."),

@@ -18,9 +18,9 @@ type startUpMetrics struct {
 func (s *StartUp) Metrics() prometheus.Collector {
 	return startUpMetrics{
 		settled: s.finalRecord,
-		total: prometheus.NewDesc("podlapse_node_startup_seconds", "Time from the last boot of the machine until the "+
-			"first workload pod was ready. Absent until the record of the start-up is final, and always absent if no "+
-			"workload pod became ready in time.", nil, nil),
+		total: prometheus.NewDesc("podlapse_node_startup_seconds", "Time from the last boot of the machine until "+
+			"the first workload pod was ready. Absent until the record of the node's start-up is final. Stays "+
+			"absent if no workload pod becomes ready within one hour after the start of the agent.", nil, nil),
 		phase: prometheus.NewDesc("podlapse_node_startup_phase_seconds", "Duration of each phase of the node's "+
 			"start-up. The durations of all phases add up to podlapse_node_startup_seconds.", []string{"phase"}, nil),
 		reconstructed: prometheus.NewDesc("podlapse_node_startup_reconstructed", "Whether the node's start-up is "+

@@ -59,8 +59,8 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_otlp_metrics_failures_total",
-		Help: "Failed or incomplete exports of metrics over OTLP. The next export includes the missing values. This " +
-			"metric exists only if the agent sends metrics over OTLP.",
+		Help: "Failed or incomplete exports of metrics over OTLP. No counts are lost, because each export contains " +
+			"all counts since the start of the agent. Requires the export of metrics over OTLP.",
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{

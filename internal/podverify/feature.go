@@ -27,10 +27,10 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Flags: flags.Table{{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: off,
-			Help: "interval between comparisons of the watched pods with a list from the API server. The agent " +
-				"repairs differences. \"off\": no comparisons. Other values: 10s to 24h. The agent varies each " +
-				"interval by up to 10 %. Before Kubernetes 1.34, each list makes the API server read all pods of " +
-				"the cluster",
+			Help: "interval at which the agent compares the pods from its watch with a list from the API server. If " +
+				"the pods differ from the list, the agent corrects its own state. \"off\": no comparisons. Other " +
+				"values: 10s to 24h. The agent lengthens or shortens each interval by up to 10 %. Before Kubernetes " +
+				"1.34, each list makes the API server read all pods of the cluster",
 			Set: func(value string) (err error) { interval, err = parseInterval(value); return err },
 		}},
 		Start: func(agent feature.Agent) feature.Hooks {

@@ -17,17 +17,17 @@ type comparisonCounts struct {
 func newVerification(registerer prometheus.Registerer) *comparisonCounts {
 	comparisons := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_verifications_total",
-		Help: "Comparisons of the watched pods with a list from the API server, by result. result=\"complete\": the " +
-			"agent compared all pods. result=\"failed\": the API server did not return a list. result=\"skipped\": " +
-			"the watch was not open for long enough. Only with --verify-interval.",
+		Help: "Comparisons of the pods from the agent's watch with a list from the API server, by result. " +
+			"result=\"complete\": the agent compared all pods. result=\"failed\": the agent got no complete list. " +
+			"result=\"skipped\": the pod watch had not been open for long enough. Requires --verify-interval.",
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. The agent " +
-			"repairs the state only if two lists from the API server, at least five seconds apart, both contradict " +
-			"the watch. difference=\"missing\": the watch had not reported the pod. difference=\"extra\": the watch " +
-			"had not reported the deletion of the pod. difference=\"stale\": the watch had not reported a change " +
-			"of the pod. Only with --verify-interval.",
+		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. Before a " +
+			"repair, the agent requests two lists from the API server, at least five seconds apart. Both lists must " +
+			"contradict the watch. difference=\"missing\": the watch had not reported the pod. " +
+			"difference=\"extra\": the watch had not reported the deletion of the pod. difference=\"stale\": the " +
+			"watch had not reported a change of the pod. Requires --verify-interval.",
 	}, []string{"difference"})
 	v := &comparisonCounts{
 		complete: comparisons.WithLabelValues("complete"),
@@ -38,9 +38,9 @@ func newVerification(registerer prometheus.Registerer) *comparisonCounts {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Start time of the latest complete comparison of the watched pods with a list from the API server, " +
-				"in seconds since the Unix epoch on this node's clock. Absent before the first complete comparison. " +
-				"Only with --verify-interval.",
+			Help: "Time at which the latest complete comparison of the agent's pods with a list from the API server " +
+				"began, in seconds since the Unix epoch on this node's clock. Absent before the first complete " +
+				"comparison. Requires --verify-interval.",
 		}, nil),
 	}
 	registerer.MustRegister(comparisons, repairs, v.verifiedAt)

@@ -58,9 +58,9 @@ func (s *settings) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
-			Help: "IP address of the node. The agent replaces $(NODE_ADDRESS) in the probes file with this " +
-				"address. In a pod, instead set the environment variable NODE_ADDRESS from the pod field " +
-				"status.hostIP", Set: s.setAddress,
+			Help: "IP address of the node. The agent replaces $(NODE_ADDRESS) in the probes file with this address. " +
+				"In a pod, replace this flag with the environment variable NODE_ADDRESS, and set the variable from " +
+				"the pod field status.hostIP", Set: s.setAddress,
 		},
 		{
 			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",

@@ -14,10 +14,10 @@ type reconstructedCounts struct{ over, restored, late prometheus.Counter }
 func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",
-		Help: "Completed start-ups with a reconstructed timeline. how=\"over\": the start-up was complete before the " +
-			"agent started. No other metric counts these start-ups. how=\"restored\": the start-up was in progress " +
-			"when the agent restarted with --state-dir. how=\"late\": the agent first saw the pod in a list, not " +
-			"through the open watch.",
+		Help: "Completed start-ups with a reconstructed timeline. how=\"over\": the start-up was complete before " +
+			"the agent started. The other counters and the histograms exclude the start-ups with how=\"over\". " +
+			"how=\"restored\": the start-up was in progress when the agent restarted with --state-dir. " +
+			"how=\"late\": the agent learned about the pod from a list instead of the pod watch.",
 	}, []string{"how"})
 	if registerer != nil {
 		registerer.MustRegister(how)

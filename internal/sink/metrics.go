@@ -8,21 +8,22 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
-		Help: "Items that each sink delivered. sink=\"records\": start-ups that the agent wrote to standard output, " +
-			"including partial records. sink=\"recording\": observations that the agent wrote to the recording, " +
-			"or to memory if --record-observations is not set. sink=\"otlp\": start-ups whose traces the OTLP " +
-			"endpoint accepted.",
+		Help: "Items that a sink (an output of the agent) delivered. sink=\"records\": start-ups and terminations " +
+			"that the agent wrote to standard output. A partial start-up counts each time that the agent writes it. " +
+			"sink=\"recording\": observations that the agent wrote to the file in --record-observations. Without " +
+			"this flag, sink=\"recording\" counts observations that the agent stored in memory. sink=\"otlp\": " +
+			"start-ups whose traces the OTLP endpoint accepted.",
 		ConstLabels: label,
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_dropped_total",
-		Help: "Items that a sink did not deliver because its queue was full, or because it had failed or " +
-			"stopped.",
+		Help: "Items that a sink (an output of the agent) did not deliver: the queue of the sink was full, the " +
+			"delivery failed, or the sink had stopped.",
 		ConstLabels: label,
 	})
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "podlapse_sink_queue_length",
-		Help:        "Items in the queue of a sink.",
+		Help:        "Items that wait in the queue of a sink (an output of the agent).",
 		ConstLabels: label,
 	}, func() float64 { return float64(length()) })
 	config.Registerer.MustRegister(sent, dropped, waiting)

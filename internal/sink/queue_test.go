@@ -195,12 +195,12 @@ func TestQueuesAreIndependent(t *testing.T) {
 			synctest.Wait()
 		}
 		const want = `
-# HELP podlapse_sink_dropped_total Items that a sink did not deliver because its queue was full, or because it had ` +
-			`failed or stopped.
+# HELP podlapse_sink_dropped_total Items that a sink (an output of the agent) did not deliver: the queue of the ` +
+			`sink was full, the delivery failed, or the sink had stopped.
 # TYPE podlapse_sink_dropped_total counter
 podlapse_sink_dropped_total{sink="stuck"} 983
 podlapse_sink_dropped_total{sink="healthy"} 0
-# HELP podlapse_sink_queue_length Items in the queue of a sink.
+# HELP podlapse_sink_queue_length Items that wait in the queue of a sink (an output of the agent).
 # TYPE podlapse_sink_queue_length gauge
 podlapse_sink_queue_length{sink="stuck"} 16
 podlapse_sink_queue_length{sink="healthy"} 0

@@ -29,22 +29,23 @@ type Delays struct {
 // New registers the histograms. The histogram of pods has one series for each kind of change.
 func New(registerer prometheus.Registerer) *Delays {
 	pods := prometheus.NewHistogramVec(histogram.Options("podlapse_pod_watch_delay_seconds",
-		"Time from a change of a pod until the watch delivered the change. The time of the change is a timestamp in "+
-			"the pod object. These timestamps have a resolution of one second, so a delay can be up to 1 s too long. "+
-			"Excludes changes that the agent first saw in a list. change=\"bound\": the pod was bound to this node, "+
-			"or created on this node. change=\"modified\": the kubelet changed a condition of the pod. "+
-			"change=\"deleting\": a client requested the deletion of the pod. change=\"deleted\": the API server "+
-			"removed the pod object. Only with --watch-delays.", podBuckets), []string{"change"})
+		"Time from a change of a pod until the pod watch delivered the change. The agent reads the time of the "+
+			"change from a timestamp in the pod object. Such a timestamp has a resolution of one second, so a delay "+
+			"can be up to 1 s too long. Excludes changes that the agent first saw in a list. change=\"bound\": the "+
+			"pod was bound to this node, or created on this node. change=\"modified\": the kubelet changed a "+
+			"condition of the pod. change=\"deleting\": a client requested the deletion of the pod. "+
+			"change=\"deleted\": the API server removed the pod object. Requires "+
+			"--watch-delays.", podBuckets), []string{"change"})
 	for _, c := range allChanges() {
 		pods.WithLabelValues(string(c))
 	}
 	d := &Delays{
 		ofPod: func(c changeKind, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
 		ofEvent: prometheus.NewHistogram(histogram.Options("podlapse_event_watch_delay_seconds",
-			"Time from the creation of an Event by this node's kubelet until a watch delivered the Event. The "+
-				"creation time comes from the Event's name, which contains nanoseconds. The delay includes the "+
-				"kubelet's queue, the API server and the watch. Excludes repeated Events, because their timestamps "+
-				"have a resolution of one second. Only with --watch-delays.", eventBuckets)),
+			"Time from the moment when this node's kubelet created an Event until an Event watch delivered the "+
+				"Event. The agent reads the creation time from the Event's name, which contains nanoseconds. The "+
+				"delay includes the kubelet's queue, the API server and the watch. Excludes repeated Events, "+
+				"because their timestamps have a resolution of one second. Requires --watch-delays.", eventBuckets)),
 	}
 	registerer.MustRegister(pods, d.ofEvent)
 	return d

@@ -175,8 +175,8 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	if response, _ := view("127.0.0.4"); response.StatusCode != http.StatusServiceUnavailable { // over the total limit
 		t.Errorf("viewer over the total limit got %s", response.Status)
 	}
-	const refused = "# HELP podlapse_stream_refused_total Requests for the stream of the agent's API that " +
-		"the agent refused, because too many viewers were connected, in total or from one address.\n" +
+	const refused = "# HELP podlapse_stream_refused_total Refused requests for the stream of the agent's API. The " +
+		"agent refuses a request if too many viewers (clients) are connected, in total or from one address.\n" +
 		"# TYPE podlapse_stream_refused_total counter\npodlapse_stream_refused_total 3\n"
 	want := strings.NewReader(refused)
 	if err := testutil.GatherAndCompare(c.Registry, want, "podlapse_stream_refused_total"); err != nil {

@@ -284,8 +284,8 @@ func TestViewerThatStopsReading(t *testing.T) {
 		if _, err := io.Copy(io.Discard, stuck.events); err == nil {
 			t.Error("the stream ended as if it were complete")
 		}
-		const want = "# HELP podlapse_stream_disconnected_total Viewers that the agent disconnected because they did " +
-			"not read the stream of the agent's API.\n" +
+		const want = "# HELP podlapse_stream_disconnected_total Viewers (clients) that the agent disconnected from " +
+			"the stream of its API because they did not read the stream.\n" +
 			"# TYPE podlapse_stream_disconnected_total counter\npodlapse_stream_disconnected_total 1\n"
 		err := testutil.GatherAndCompare(c.Registry, strings.NewReader(want), "podlapse_stream_disconnected_total")
 		if err != nil {

@@ -9,13 +9,14 @@ type metrics struct{ responded, dropped, givenUp prometheus.Counter }
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_requests_total",
-		Help: "Requests to the container runtime about pods, by result. result=\"responded\": the runtime responded. " +
-			"result=\"dropped\": too many requests were open. result=\"given_up\": the runtime failed for too long. " +
-			"The agent repeats a request if the agent still needs the response.",
+		Help: "The agent's requests about pods to the container runtime, by result. result=\"responded\": the " +
+			"runtime responded. result=\"dropped\": the agent did not send the request, because too many requests " +
+			"were open. result=\"given_up\": the agent stopped its retries, because the runtime failed for too " +
+			"long. If the agent still needs the response, it makes a new request.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_requests_open",
-		Help: "Pods about which the agent has an open request to the container runtime.",
+		Help: "Pods for which the agent waits for a response from the container runtime.",
 	}, func() float64 { return float64(s.pending.count()) })
 	if registerer != nil {
 		registerer.MustRegister(ended, open, newStoresCollector(s.Stores))
@@ -38,10 +39,10 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 		served: served,
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
 			"Whether the container runtime provides each of containerd's stores: 1 if the runtime provides the "+
-				"store, 0 if not. Without a store, timelines are less precise. store=\"sandboxes\": shows when the "+
-				"volumes phase ended and the network phase began. store=\"images\": shows when a pull ended. "+
-				"store=\"content\": shows when the runtime downloaded each layer. store=\"snapshots\": shows when the "+
-				"runtime unpacked each layer.",
+				"store, 0 if not. Without a store, timelines are less precise. The store \"sandboxes\" shows when "+
+				"the phase \"volumes\" ended and the phase \"network\" began. The store \"images\" shows when a "+
+				"pull ended. The store \"content\" shows when the runtime downloaded each layer. The store "+
+				"\"snapshots\" shows when the runtime unpacked each layer.",
 			[]string{"store"}, nil),
 	}
 }

@@ -36,27 +36,27 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"start-ups during which the node's clock was set.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
-			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
-				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
-				"Covers the pods of podlapse_pod_startup_duration_seconds whose evidence is complete: the evidence "+
-				"explains the whole start-up, and separates the pulls and the init containers from the rest. "+
-				"The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
+			"Time from the creation of a pod until all containers of the pod had started for the first time. "+
+				"Excludes image pulls and the run time of init containers, as in the Kubernetes service level "+
+				"indicator. Covers the pods in podlapse_pod_startup_duration_seconds. Excludes a pod if the agent "+
+				"cannot separate the time of image pulls and init containers from the rest of the start-up. The "+
+				"buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate several phases, their total time counts for one "+
+				"metrics are equal. If the agent cannot separate several phases, their total time counts for one "+
 				"phase. Inseparable phases with the same cause count as the first of these phases. The causes "+
 				"\"kubelet\" and \"runtime\" are one cause here. Inseparable phases with different causes count as "+
-				"\"image_pull\" (pull and unpack), \"sandbox_setup\" (the setup of the sandbox) or "+
-				"\"unattributed\" (all other combinations). Time without evidence also counts as \"unattributed\". "+
-				"Has only native buckets.",
+				"\"image_pull\" (pull and unpack), \"sandbox_setup\" (the setup of the sandbox) or \"unattributed\" "+
+				"(all other combinations). Time without evidence also counts as \"unattributed\". This metric is a "+
+				"native histogram without classic buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
-			Help: "Steps of the phases in podlapse_pod_phase_duration_seconds. For example, a pod with three " +
-				"containers has three steps with phase=\"container_start\", but adds only one observation to " +
-				"podlapse_pod_phase_duration_seconds.",
+			Help: "Steps of the phases in podlapse_pod_phase_duration_seconds. A step is one occurrence of a phase. " +
+				"For example, a pod with three containers can have three steps with phase=\"container_start\". In " +
+				"podlapse_pod_phase_duration_seconds, these three steps are one observation.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
@@ -65,16 +65,16 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Conflicts in start-ups. In a conflict, two sources give contradictory times for one milestone of " +
-				"a start-up. The record of the start-up names the milestone.",
+			Help: "Conflicts in the evidence about start-ups. In a conflict, two sources of evidence contradict " +
+				"each other about the time of one milestone. The record of the start-up names the milestone.",
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups in which the agent could not separate some phases, because evidence is missing. If only " +
-				"Events are missing, a start-up counts only if the time of a pull is unknown (phase " +
-				"\"unattributed\"). Two kinds of evidence never count as missing: Events that the kubelet drops by " +
-				"design after 25 Events about one pod, and evidence that the container runtime can never report (see " +
-				"podlapse_evidence_unreported_total).",
+			Help: "Start-ups with missing evidence. A start-up counts in any of four cases: a milestone has no " +
+				"evidence, the agent reached one of its limits, the node's clock was set, or a lost Event leaves " +
+				"the time of a pull in the phase \"unattributed\". Two kinds of evidence never count as missing: " +
+				"Events that the kubelet drops by design after 25 Events about one pod, and evidence that the " +
+				"container runtime can never report (see podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",

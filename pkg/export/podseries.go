@@ -29,14 +29,14 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 				"the creation of the pod. Excludes completed start-ups during which the node's clock was set.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
-			"Time since a starting pod entered its current start-up phase, for example image_backoff. The label "+
-				"\"cause\" contains the cause of this phase. Covers only starting pods that "+
-				"have a series in podlapse_pod_startup_seconds.",
+			"Time since a starting pod entered its current start-up phase, for example \"image_backoff\". The label "+
+				"\"cause\" contains the cause of this phase. Covers the starting pods in "+
+				"podlapse_pod_startup_seconds.",
 			[]string{"namespace", "pod", "phase", "cause"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",
-			Help: "Series of podlapse_pod_startup_seconds that are missing from scrapes because the node has too " +
-				"many pods.",
+			Help: "Pods that are missing from podlapse_pod_startup_seconds because the node has too many pods. Each " +
+				"scrape adds the number of missing pods.",
 		}),
 	}
 }

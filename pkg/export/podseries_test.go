@@ -34,8 +34,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		t.Error(err)
 	}
 	const age = `# HELP podlapse_pod_phase_age_seconds Time since a starting pod entered its current start-up ` +
-		`phase, for example image_backoff. The label "cause" contains the cause of this phase. Covers only ` +
-		`starting pods that have a series in podlapse_pod_startup_seconds.
+		`phase, for example "image_backoff". The label "cause" contains the cause of this phase. Covers the ` +
+		`starting pods in podlapse_pod_startup_seconds.
 # TYPE podlapse_pod_phase_age_seconds gauge
 podlapse_pod_phase_age_seconds{cause="registry",namespace="shop",phase="pull",pod="batch"} 3
 `
@@ -72,8 +72,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
 			State: timeline.StateReady})
 	}
-	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds that are ` +
-		`missing from scrapes because the node has too many pods.
+	const dropped = `# HELP podlapse_pod_series_dropped_total Pods that are missing from ` +
+		`podlapse_pod_startup_seconds because the node has too many pods. Each scrape adds the number of missing pods.
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `

@@ -48,18 +48,18 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
 			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Covers "+
-				"only pulls that downloaded content. Has only native buckets.",
+				"the pulls that downloaded content. This metric is a native histogram without classic buckets.",
 			nil)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
-			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted " +
-				"once. Excludes the bytes of pulls that resumed an interrupted attempt." + registrylabel.Help,
+			Help: "Compressed bytes of downloaded image layers. A layer that several pulls share counts once. " +
+				"Excludes the bytes of pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
-			Help: "Time during which at least one pull downloaded content. Covers only the pulls whose " +
-				"bytes are in podlapse_image_pull_bytes_total. The bytes of all registries divided by this time are " +
-				"the node's pull rate.",
+			Help: "Time during which at least one pull downloaded content. Covers the pulls in " +
+				"podlapse_image_pull_bytes_total. To get the node's pull rate, divide the bytes of all registries " +
+				"in podlapse_image_pull_bytes_total by this time.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
@@ -69,8 +69,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
 			Help: "Kubelet Events that never reached the agent although an Event watch was open. Other evidence of " +
-				"the start-up proves that the kubelet created these Events. A kubelet that creates many Events about " +
-				"one pod drops some of them.",
+				"the start-up proves that the kubelet created these Events. If the kubelet creates many Events " +
+				"about one pod, it drops some of these Events.",
 		}, []string{"reason"}),
 		sized:      newSizedMetrics(registerer),
 		registries: registrylabel.New(),

@@ -20,14 +20,15 @@ func newSizedMetrics(registerer prometheus.Registerer) sizedMetrics {
 	}
 	m := sizedMetrics{
 		pulls: byRegistry("podlapse_image_pulls_sized_total",
-			"Sized pulls. A pull is sized if it downloaded content, if its duration is known, and if all bytes that "+
-				"it downloaded are known and belong to this pull alone."),
+			"Sized pulls. A sized pull meets three conditions: it downloaded content, its duration is known, and "+
+				"all its downloaded bytes are known and belong to this pull alone."),
 		seconds: byRegistry("podlapse_image_pull_sized_seconds_total",
-			"Duration of the pulls in podlapse_image_pulls_sized_total."),
+			"Total duration of the pulls in podlapse_image_pulls_sized_total."),
 		bytes: byRegistry("podlapse_image_pull_sized_bytes_total",
 			"Compressed bytes of the image layers that the pulls in podlapse_image_pulls_sized_total downloaded."),
 		unpack: byRegistry("podlapse_image_pull_sized_unpack_seconds_total",
-			"Time that the runtime spent unpacking layers, for the pulls in podlapse_image_pulls_sized_total."),
+			"Total time that the runtime spent unpacking the layers of the pulls in "+
+				"podlapse_image_pulls_sized_total."),
 	}
 	registerer.MustRegister(m.pulls, m.seconds, m.bytes, m.unpack)
 	return m

@@ -20,8 +20,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	return &startingPods{
 		now: now,
 		pods: prometheus.NewDesc("podlapse_pods_starting",
-			"Pods of this node that are starting, by current phase. A series with phase=\"image_pull\" or "+
-				"phase=\"sandbox_setup\" exists only while a pod is in this phase.", phase, nil),
+			"Starting pods of this node, by current phase. If the value of phase=\"image_pull\" or "+
+				"phase=\"sandbox_setup\" is 0, the series is absent.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
 			"Longest time that a pod in podlapse_pods_starting has been in its current phase, by phase. "+
 				"A phase without pods has no series.",
