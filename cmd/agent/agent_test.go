@@ -276,7 +276,7 @@ func TestAgentFailsToStart(t *testing.T) {
 		"a recording to another file": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)),
 				"--record-observations", agentstest.Kubeconfig(t, "")},
-			[]string{"--record-observations", "is not a recording that the agent can append to, so choose another"}, 0,
+			[]string{"--record-observations", "does not begin with a valid header of a recording"}, 0,
 		},
 		"a state directory that cannot be created": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",

@@ -68,7 +68,8 @@ func (k controlPlane) reached() finding {
 		err = json.Unmarshal(body, &v)
 	}
 	if err != nil {
-		return failedRequest(f.subject, fmt.Errorf("get the version of the API server %s: %w", k.api.config.Host, err))
+		return failedRequest(f.subject,
+			fmt.Errorf("get the version of the API server at %s: %w", k.api.config.Host, err))
 	}
 	f.detail = fmt.Sprintf("Kubernetes %s at %s", v.GitVersion, k.api.config.Host)
 	return f

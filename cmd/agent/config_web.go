@@ -57,8 +57,8 @@ func (c *config) setWebAuth(value string) error {
 	case err != nil:
 		return err
 	case c.webAuth == webAuthKubernetes && c.webRequires.Passwords:
-		return errors.New("\"kubernetes\" cannot be combined with basic_auth_users in --web-config-file, because a " +
-			"request cannot contain both a token and a password: use --web-auth=auto, or remove basic_auth_users")
+		return errors.New("\"kubernetes\" cannot be combined with basic_auth_users in --web-config-file, because an " +
+			"HTTP request cannot contain both a token and a password: use --web-auth=auto, or remove basic_auth_users")
 	case c.webAuth == webAuthAuto && (c.webRequires.Passwords || c.webRequires.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

@@ -34,8 +34,8 @@ func newTraces(ctx context.Context, d deps, handed *deliveries) (*otlp.Traces, e
 	c := d.config
 	if !c.otlp.Traces.On {
 		if c.rolloutTraces || c.lifeTraces {
-			d.logger.Named(partTraces).Warn("the agent sends no traces, not even those of --rollout-traces or " +
-				"--life-traces: set OTEL_EXPORTER_OTLP_ENDPOINT, or remove these flags")
+			d.logger.Named(partTraces).Warn("the agent sends no traces, so --rollout-traces and --life-traces have " +
+				"no effect: set OTEL_EXPORTER_OTLP_ENDPOINT, or remove these flags")
 		}
 		return nil, nil
 	}

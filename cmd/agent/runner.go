@@ -106,7 +106,7 @@ func (r *runner) start(in *runningStage, c component) {
 		case in.ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
 			return nil
 		case err == nil:
-			return fmt.Errorf("component %s stopped unexpectedly", c.name)
+			return fmt.Errorf("component %q stopped unexpectedly", c.name)
 		default:
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -122,7 +122,7 @@ func (r *runner) stopStages() error {
 	for _, in := range r.stages {
 		in.cancel()
 		if !in.awaitEnd() {
-			stuck = append(stuck, fmt.Errorf("some components of stage %s did not stop within %s", in.name,
+			stuck = append(stuck, fmt.Errorf("some components of stage %q did not stop within %s", in.name,
 				in.limit))
 		}
 	}

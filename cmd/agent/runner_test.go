@@ -87,7 +87,7 @@ func TestPartThatReturnsEarlyFails(t *testing.T) {
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
 			{"a", 1, func(context.Context) error { return nil }},
 		})
-		if err == nil || err.Error() != "component a stopped unexpectedly" {
+		if err == nil || err.Error() != `component "a" stopped unexpectedly` {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -107,7 +107,7 @@ func TestStuckStageIsAbandoned(t *testing.T) {
 			}},
 			{"b", 1, runUntilStopped("b", 0, &ended)},
 		})
-		want := "some components of stage first did not stop within 1s"
+		want := `some components of stage "first" did not stop within 1s`
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}

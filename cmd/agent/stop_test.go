@@ -92,7 +92,7 @@ func TestAgentStopsDespiteStuckReader(t *testing.T) {
 	if state, took := agent.wait(), time.Since(began); state.ExitCode() != cli.ExitFailed || took > 5*time.Second {
 		t.Errorf("exited after %s with %s", took, state)
 	}
-	if !strings.Contains(reason, "some components of stage sinks did not stop within") {
+	if !strings.Contains(reason, `some components of stage "sinks" did not stop within`) {
 		t.Errorf("the agent logged %q", reason)
 	}
 }

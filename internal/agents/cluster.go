@@ -55,7 +55,7 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	config.Timeout = 0
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up requests to the API server: %w", err)
+		return nil, fmt.Errorf("create the HTTP client for the API server: %w", err)
 	}
 	client := *transport // a copy, because other code can share the original
 	// The transport adds the kubeconfig's token to every request, even to a request to another server. Without
@@ -148,7 +148,7 @@ func getAt[A any](ctx context.Context, c *Cluster, accept string, address *url.U
 	var decoded A
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return decoded, fmt.Errorf("create the request: %w", err)
+		return decoded, fmt.Errorf("create the request to the API server: %w", err)
 	}
 	request.Header.Set("Accept", accept)
 	response, err := c.http.Do(request)

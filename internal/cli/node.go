@@ -32,7 +32,7 @@ func runNode(ctx context.Context, call Call) int {
 	defer a.close()
 	name, err := a.nodeName(rest, c.node)
 	if err == nil && name == "" && a.direct == nil {
-		err = errors.New("a node name is required without --server: to list the nodes, run the command \"nodes\"")
+		err = errors.New("the command requires a node name or --server: to list the nodes, run the command \"nodes\"")
 	}
 	if err != nil {
 		return call.FailUsage(err)

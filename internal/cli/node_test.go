@@ -76,7 +76,7 @@ func TestNode(t *testing.T) {
 	}
 	atNoon(t, server, "node", "worker-1", "-o", "yaml").must(t, ExitOK, "- phase: machine", "")
 	atNoon(t, server, "node", "worker-2").must(t, ExitNotFound, "", "start the agent with --node-startup=on")
-	atNoon(t, server, "node").must(t, ExitUsage, "", "a node name is required without --server")
+	atNoon(t, server, "node").must(t, ExitUsage, "", "the command requires a node name or --server")
 	atNoon(t, server, "node", "--help").must(t, ExitOK, "node NODE [flags] | --server=URL [flags]\n", "")
 	atNoon(t, server, "node", "worker-1", "--server=http://127.0.0.1:9").must(t, ExitUsage, "", "accepts no node name")
 	atNoon(t, server, "node", "worker-1", "-o", "wide").must(t, ExitUsage, "", "must be table, json or yaml")

@@ -150,7 +150,7 @@ func (s *pageServer) probe(ctx context.Context) error {
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.agent.Scheme()+"://localhost/livez", nil)
 	if err != nil {
-		return fmt.Errorf("create the request: %w", err)
+		return fmt.Errorf("create the request to the agent: %w", err)
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {

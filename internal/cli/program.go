@@ -216,7 +216,7 @@ func (c Call) withCommand(err error, rest []string, maxArguments int) error {
 	word := rest[maxArguments]
 	for _, command := range c.Program.Commands {
 		if command.Name == word || slices.Contains(command.Similar, word) {
-			return fmt.Errorf("%w\nThe command for %s is: %s %s", err, word, c.Program.Name, command.Name)
+			return fmt.Errorf("%w\nThe command for %q is: %s %s", err, word, c.Program.Name, command.Name)
 		}
 	}
 	return err

@@ -60,8 +60,8 @@ func TestFlagBeforeCommand(t *testing.T) {
 // TestCommandAsArgument expects the name of the command that the argument means.
 func TestCommandAsArgument(t *testing.T) {
 	for args, want := range map[string]string{
-		"top nodes": "unexpected argument \"nodes\"\nThe command for nodes is: kubectl podlapse nodes\n",
-		"top node":  "\nThe command for node is: kubectl podlapse node\n",
+		"top nodes": "unexpected argument \"nodes\"\nThe command for \"nodes\" is: kubectl podlapse nodes\n",
+		"top node":  "\nThe command for \"node\" is: kubectl podlapse node\n",
 		"top shop":  "unexpected argument \"shop\"\nRun",
 	} {
 		runs(t, PluginProgram, environment{}, strings.Fields(args)...).must(t, ExitUsage, "", want)

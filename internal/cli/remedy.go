@@ -141,9 +141,9 @@ func apiServerRemedy(err error, refused *client.Refusal, namespace string) error
 		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials. Check the credentials: "+
 			"kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nIn namespace %s, the command requires these permissions: list pods, get pods/proxy, "+
-			"get pods/portforward and create pods/portforward. In the namespace of the queried pod, the command "+
-			"requires permission to get pods", err, namespace)
+		return fmt.Errorf("%w\nIn the agents' namespace (%s), the command requires these permissions: list pods, get "+
+			"pods/proxy, get pods/portforward and create pods/portforward. If you name a pod, the command also "+
+			"requires permission to get pods in the namespace of that pod", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
 		return fmt.Errorf("%w\nThe API server failed or is overloaded. Check the server: kubectl get --raw "+
 			"/readyz", err)

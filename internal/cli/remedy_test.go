@@ -87,7 +87,7 @@ func TestDefaultServer(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	runs(t, AgentProgram, env, "node", "worker-1").must(t, ExitUsage, "", missing+": the command queries only the "+
-		"local agent at http://127.0.0.1:9717, so it accepts no node name: remove the node name, or set --kubeconfig")
+		"local agent at http://127.0.0.1:9717 and accepts no node name: remove the node name, or set --kubeconfig")
 	runs(t, PluginProgram, env, "top").must(t, ExitUsage, "", missing+": set --kubeconfig or KUBECONFIG")
 }
 

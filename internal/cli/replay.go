@@ -108,7 +108,7 @@ func replay(path string) ([]timeline.Timeline, error) {
 // replayFile replays an open file. The error begins with the given name of the file.
 func replayFile(name string, file *os.File) ([]timeline.Timeline, error) {
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: is a directory: give the path of a recording file", name)
+		return nil, fmt.Errorf("%s is a directory: give the path of a recording file", name)
 	}
 	timelines, err := recording.Replay(recording.NewReader(file))
 	if err != nil {

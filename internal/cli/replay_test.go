@@ -117,7 +117,7 @@ func TestReplayFails(t *testing.T) {
 			`invalid width "59": must be 60 to 1023 columns`},
 		"no such file": {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist: no such " +
 			"file or directory: give the path of a recording that you can read"},
-		"a directory": {[]string{"/"}, ExitFailed, "replay: /: is a directory: give the path of a recording file"},
+		"a directory": {[]string{"/"}, ExitFailed, "replay: / is a directory: give the path of a recording file"},
 		"no such pod": {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {
 			[]string{recordingFile(t, `{"apiVersion":"v1"}`)}, ExitFailed,

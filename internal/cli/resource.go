@@ -145,8 +145,8 @@ func typoIn(word, taken, rest string) string {
 // withNamespaces adds the current namespace to resources that have no namespace.
 func (r agentAccess) withNamespaces(found []resource) ([]resource, error) {
 	if r.target.selector != "" && slices.ContainsFunc(found, func(f resource) bool { return f.kind != kindNode }) {
-		return nil, errors.New("-l cannot be combined with names: remove -l, or use -l without names to list all " +
-			"matching pods")
+		return nil, errors.New("-l cannot be combined with the names of pods or workloads: remove -l, or remove " +
+			"the names to list all pods that match -l")
 	}
 	for i := range found {
 		f := &found[i]
@@ -154,7 +154,7 @@ func (r agentAccess) withNamespaces(found []resource) ([]resource, error) {
 		case f.kind == kindNode || f.namespace != "":
 			continue
 		case r.target.allNamespaces:
-			return nil, fmt.Errorf("the namespace of %s is required: use -n NAMESPACE without -A", f)
+			return nil, fmt.Errorf("the namespace of %s is required: replace -A with -n NAMESPACE", f)
 		case r.namespace == "":
 			return nil, fmt.Errorf("the namespace of %s is unknown: add -n NAMESPACE", f)
 		}

@@ -205,10 +205,10 @@ func (r agentAccess) checkNodeName() error {
 		return nil
 	}
 	if reason := r.target.noKubeconfig; reason != "" {
-		return fmt.Errorf("%s: the command queries only the local agent at %s, so it accepts no node name: remove the "+
+		return fmt.Errorf("%s: the command queries only the local agent at %s and accepts no node name: remove the "+
 			"node name, or set --kubeconfig or KUBECONFIG to query the agents of a cluster", reason, localServer)
 	}
-	return fmt.Errorf("the command queries only the agent at %s, so it accepts no node name: remove the node name, or "+
+	return fmt.Errorf("the command queries only the agent at %s and accepts no node name: remove the node name, or "+
 		"remove --server and set --kubeconfig to query the agents of a cluster", r.target.server.Redacted())
 }
 

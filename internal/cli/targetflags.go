@@ -154,7 +154,7 @@ func setURL(server **url.URL) func(string) error {
 			return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
 		}
 		if parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" {
-			return errors.New("invalid URL: must not contain \"?\" or \"#\", for example http://HOST:PORT")
+			return errors.New("invalid URL: contains \"?\" or \"#\": use a URL such as http://HOST:PORT")
 		}
 		*server = parsed
 		return nil

@@ -213,8 +213,8 @@ func unknownRevision(word string, c explainConfig, r resource, known []string, n
 	case len(known) == 0:
 		return fmt.Errorf("%w: the start-ups of %s have no revision: remove --revision", errUnknownPod, of)
 	case numbered(word, r) && len(numbers) < len(known):
-		return fmt.Errorf("%w: no start-up of %s is known to have the revision %s, but the numbers of some revisions "+
-			"are unknown: use one of these revisions: %s", errUnknownPod, of, word, texts)
+		return fmt.Errorf("%w: cannot match the revision %s to a start-up of %s, because the numbers of some "+
+			"revisions are unknown: use one of these revisions: %s", errUnknownPod, word, of, texts)
 	}
 	return fmt.Errorf("%w: no known start-up of %s has the revision %s: use one of these revisions: %s",
 		errUnknownPod, of, word, texts)

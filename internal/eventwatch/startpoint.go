@@ -52,7 +52,7 @@ func (b startPoint) listOptions(selector string) metav1.ListOptions {
 var errSlowList = errors.New("list events: no response from the API server")
 
 // errNotNeeded means that a shared watch no longer serves any pod.
-var errNotNeeded = errors.New("no pod needs the watch")
+var errNotNeeded = errors.New("no pod needs this Event watch")
 
 // startOf returns the point at which a watch must begin. If a pod needs a sample of the current revision, startOf waits
 // for this sample.

@@ -168,8 +168,8 @@ func TestEmptyValue(t *testing.T) {
 	if _, err := table.Parse([]string{"--name="}, none, 0); err != nil || name != "" || since != 0 {
 		t.Errorf("name %q, since %s, %v", name, since, err)
 	}
-	const want = "--since: the duration is empty: set a number with the unit s, m or h, at most 1h, for example " +
-		"10m, or remove the flag"
+	const want = "--since: the duration is empty: remove the flag, or set a number with the unit s, m or h, " +
+		"at most 1h, for example 10m"
 	if _, err := table.Parse([]string{"--since="}, none, 0); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

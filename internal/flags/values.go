@@ -66,7 +66,7 @@ func Duration(target *time.Duration, most time.Duration, valid string) func(stri
 	}
 	return func(value string) error {
 		if value == "" {
-			return fmt.Errorf("the duration is empty: set a number with the unit %s, %s, or remove the flag", units,
+			return fmt.Errorf("the duration is empty: remove the flag, or set a number with the unit %s, %s", units,
 				valid)
 		}
 		duration, err := time.ParseDuration(value)

@@ -82,9 +82,9 @@ func (b *Board) report(i int, up bool, detail string) {
 	switch {
 	case !changed:
 	case up:
-		b.logger.Info("part is up", zap.String("part", p.Part), zap.String("detail", detail))
+		b.logger.Info("part of the agent is up", zap.String("part", p.Part), zap.String("detail", detail))
 	default:
-		b.logger.Warn("part is down", zap.String("part", p.Part), zap.String("detail", detail))
+		b.logger.Warn("part of the agent is down", zap.String("part", p.Part), zap.String("detail", detail))
 	}
 }
 

@@ -26,7 +26,7 @@ const remedyForbidden = "give the ServiceAccount the rules of the component metr
 
 // errFlood means that the agent did not send a review to the API server. Too many requests with new tokens or paths
 // have exceeded the rate limits.
-var errFlood = errors.New("too many requests with new tokens or paths: retry later")
+var errFlood = errors.New("the agent received too many requests with new tokens or paths: retry later")
 
 // Reviewer decides which requests the agent serves. A Reviewer is safe for concurrent use.
 type Reviewer struct {

@@ -226,7 +226,7 @@ func (h *Hub) flush(ctx context.Context) {
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {
-		h.config.Logger.Error("cannot encode change for viewers", zap.String("kind", e.Kind), zap.Error(err))
+		h.config.Logger.Error("cannot encode a change for viewers", zap.String("kind", e.Kind), zap.Error(err))
 		return events
 	}
 	return append(events, e)

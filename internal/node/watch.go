@@ -136,4 +136,4 @@ func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, receiv
 	return version, received, nil
 }
 
-var errNoEvent = errors.New("the watch ended without sending an event")
+var errNoEvent = errors.New("the watch ended before the API server sent an event")

@@ -74,7 +74,7 @@ func (v *Verifier) run(ctx context.Context, pods watched) {
 	}
 }
 
-var errWatchNotOpen = errors.New("the watch was not open for long enough to compare the pods")
+var errWatchNotOpen = errors.New("the pod watch was not open for long enough to compare the pods")
 
 // verify makes one comparison and reports the result.
 func (v *Verifier) verify(ctx context.Context, pods watched) {

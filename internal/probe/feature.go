@@ -99,7 +99,7 @@ func loadFor(path string, node Node, runtime bool) (Config, error) {
 		return Config{}, err
 	}
 	if !runtime && slices.ContainsFunc(config.Probes, func(p Probe) bool { return p.Kind == KindCRI }) {
-		return Config{}, errors.New("probes of kind cri require a container runtime: remove these probes, or " +
+		return Config{}, errors.New("probes of kind \"cri\" require a container runtime: remove these probes, or " +
 			"set --cri-endpoint=auto")
 	}
 	return config, nil

@@ -33,7 +33,7 @@ func TestRuntimeProbesNeedRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for runtime, want := range map[bool]string{
-		false: "--probes-file: probes of kind cri require a container runtime", true: "",
+		false: `--probes-file: probes of kind "cri" require a container runtime`, true: "",
 	} {
 		err := settingsOf(feature.Node{Name: "a", Runtime: runtime}).parse("--probes-file=" + path)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -64,7 +64,7 @@ func TestProbesFileIsValidatedOnReload(t *testing.T) {
 	}
 	write("probes: [{name: a, kind: cri}]")
 	if _, err := s.load(); err == nil ||
-		!strings.Contains(err.Error(), "probes of kind cri require a container runtime") {
+		!strings.Contains(err.Error(), `probes of kind "cri" require a container runtime`) {
 		t.Errorf("accepted: %v", err)
 	}
 }

@@ -111,7 +111,7 @@ func (t *resultLogger) log(o Outcome) {
 	case o.Result != ResultOK:
 		t.logger.Warn("probe failed", append(fields, zap.String("detail", shorten(o.Detail)))...)
 	case before != "":
-		t.logger.Info("probe succeeds again", fields...)
+		t.logger.Info("probe recovered", fields...)
 	}
 }
 

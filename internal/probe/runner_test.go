@@ -109,8 +109,8 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 		for _, entry := range logged.FilterField(zap.String("probe", "cri")).All() {
 			messages = append(messages, fmt.Sprint(entry.Message, " ", entry.ContextMap()["result"]))
 		}
-		want := []string{"probe failed error", "probe succeeds again ok", "probe failed timeout",
-			"probe succeeds again ok"}
+		want := []string{"probe failed error", "probe recovered ok", "probe failed timeout",
+			"probe recovered ok"}
 		if !slices.Equal(messages, want) {
 			t.Errorf("logged %q, want only changes", messages)
 		}

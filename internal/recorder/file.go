@@ -77,8 +77,8 @@ func measure(file *os.File) (whole, size int64, err error) {
 		_, err = recording.DecodeHeader(first)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("the file is not a recording that the agent can append to, so choose another file: %w",
-			err)
+		return 0, 0, fmt.Errorf("the file does not begin with a valid header of a recording, so choose another "+
+			"file: %w", err)
 	}
 	tail := make([]byte, min(size, recording.MaxLine))
 	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {

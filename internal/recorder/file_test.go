@@ -64,8 +64,8 @@ func TestOpenFileRefuses(t *testing.T) {
 		{dir, "is a directory"},
 		{filepath.Join(dir, "none", "r"), "no such file"},
 		{"/dev/null", "is not a regular file"},
-		{path("a", "root:x:0:0\n"), "is not a recording that the agent can append to, so choose another"},
-		{path("b", "no line end"), "is not a recording that the agent can append to"},
+		{path("a", "root:x:0:0\n"), "the file does not begin with a valid header of a recording, so choose another"},
+		{path("b", "no line end"), "does not begin with a valid header of a recording"},
 		{path("c", `{"kind":"header","version":9}`+"\n"), "unknown format version 9"},
 		{path("d", header1+strings.Repeat("x", recording.MaxLine)), "the last line of the file has more than"},
 	} {

@@ -40,7 +40,7 @@ func TestProbeRefuses(t *testing.T) {
 		{dir, "is a directory"},
 		{filepath.Join(dir, "none", "r"), "no such file"},
 		{"/proc/none", "create a file"},
-		{other, "is not a recording that the agent can append to"},
+		{other, "does not begin with a valid header of a recording"},
 	} {
 		if err := Probe(test.path); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.path, err, test.want)

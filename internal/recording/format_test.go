@@ -248,11 +248,11 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 
 func TestEncodeFails(t *testing.T) {
 	for want, o := range map[string]timeline.Observation{
-		"invalid year 9999 in a time: must be 1970 to 2261": timeline.PodGone{UID: "u",
+		"invalid year 9999 in a timestamp: must be 1970 to 2261": timeline.PodGone{UID: "u",
 			ArrivedAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"1048576":            timeline.EventSeen{UID: "u", ArrivedAt: noon, Message: strings.Repeat("m", MaxLine)},
 		"unknown type <nil>": nil,
-		"without the UID":    timeline.PodGone{ArrivedAt: noon},
+		"requires the UID":   timeline.PodGone{ArrivedAt: noon},
 	} {
 		if line, err := Encode(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %.100s, %v; want %q", line, err, want)

@@ -36,7 +36,7 @@ func checkValue(v reflect.Value, utc bool) error {
 	case reflect.Struct:
 		if t, ok := reflect.TypeAssert[time.Time](v); ok {
 			if year := t.Year(); !t.IsZero() && (year < firstYear || year > lastYear) {
-				return fmt.Errorf("invalid year %d in a time: must be %d to %d", year, firstYear, lastYear)
+				return fmt.Errorf("invalid year %d in a timestamp: must be %d to %d", year, firstYear, lastYear)
 			}
 			if utc && t.Location() != time.UTC {
 				v.Set(reflect.ValueOf(t.UTC()))

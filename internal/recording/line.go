@@ -62,7 +62,7 @@ func Encode(o timeline.Observation) ([]byte, error) {
 		return nil, fmt.Errorf("encode observation: unknown type %T", o)
 	}
 	if o.PodUID() == "" && !concernsNoPod(o) {
-		return nil, fmt.Errorf("encode observation: %T without the UID of a pod", o)
+		return nil, fmt.Errorf("encode observation: %T requires the UID of a pod", o)
 	}
 	if err := checkInstants(o); err != nil {
 		return nil, fmt.Errorf("encode observation: %w", err)
@@ -94,8 +94,8 @@ func decode(name string, line []byte) (timeline.Observation, error) {
 		}
 	}
 	return nil,
-		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent version that made this recording, or "+
-			"a newer version", name)
+		fmt.Errorf("the observation has the unknown kind %.40q: use the podlapse-agent version that made this "+
+			"recording, or a newer version", name)
 }
 
 func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {

@@ -68,17 +68,17 @@ func TestReaderRefuses(t *testing.T) {
 		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 3: use the " +
 			"podlapse-agent version that made this recording, or a newer version",
 		header1 + gone + `{"kind":"node_seen"}` +
-			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
+			"\n": `line 3: the observation has the unknown kind "node_seen": use the podlapse-agent`,
 		header1 + "[]\n":        "line 2: json: cannot unmarshal array",
 		header1 + "{\n" + gone:  "line 2: unexpected end of JSON input",
-		header1 + gone + "{}\n": `line 3: observation of unknown kind ""`,
+		header1 + gone + "{}\n": `line 3: the observation has the unknown kind ""`,
 		header1 + `{"kind":"pod_gone"}` + "\n": "line 2: the observation has no \"uid\": set \"uid\" to " +
 			"the UID of a pod",
 		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no \"arrived_at\": set " +
 			"\"arrived_at\" to a time",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
 		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 in a " +
-			"time: must be 1970 to 2261",
+			"timestamp: must be 1970 to 2261",
 		header1 + strings.Repeat(" ", MaxLine) + gone: "line 2: the line is longer than 1048576 bytes",
 		header1 + `{"kind":"event_seen","uid":"u","count":1e99}`: "line 2: json: cannot unmarshal " +
 			"number 1e99",

@@ -101,7 +101,7 @@ func prepare(ctx context.Context) (context.Context, error) {
 	case len(values) == 1 && values[0] == kubernetesNamespace:
 		return metadata.AppendToOutgoingContext(ctx, namespaceHeader, kubernetesNamespace), nil
 	default:
-		return nil, fmt.Errorf("the header %s must be %s", namespaceHeader, kubernetesNamespace)
+		return nil, fmt.Errorf("the header %q must be %q", namespaceHeader, kubernetesNamespace)
 	}
 }
 

@@ -22,7 +22,7 @@ func ask[S any](
 	defer cancel()
 	taken, err := snapshot(ctx)
 	if err != nil {
-		a.Logger.Debug("cannot read the agent's state to respond to a request", zap.Error(err))
+		a.Logger.Debug("cannot respond to a request, because the agent's state is unavailable", zap.Error(err))
 		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping: try again")
 		return taken, false
 	}

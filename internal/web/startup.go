@@ -118,7 +118,7 @@ func (p position) compare(q position) int {
 
 // internalError logs an internal error and writes an error response.
 func (a readAPI) internalError(w http.ResponseWriter, err error) {
-	a.Logger.Error("cannot create a response", zap.Error(err))
+	a.Logger.Error("cannot create the response to a request", zap.Error(err))
 	writeError(w, http.StatusInternalServerError, "internal",
 		"the agent cannot create the response: see the agent's log")
 }

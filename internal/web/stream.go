@@ -28,7 +28,7 @@ const (
 )
 
 // errNotRead means that the agent closed a stream because the client did not read within the write timeout.
-var errNotRead = errors.New("closed the stream: the client did not read within the write timeout")
+var errNotRead = errors.New("the agent closed the stream, because the client did not read within the write timeout")
 
 // stream sends changes to the client until the client disconnects or stops reading.
 func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ func (r rule) judge(request any) error {
 		return fmt.Errorf("unexpected request type %T", request)
 	}
 	if field := unexpectedField(m.ProtoReflect(), "", r.fields); field != "" {
-		return fmt.Errorf("the field %s must not be set", field)
+		return fmt.Errorf("the field %q must not be set", field)
 	}
 	if r.check == nil {
 		return nil
@@ -67,7 +67,7 @@ func containersOfOnePod(m proto.Message) error {
 // contain a UID, the response would contain the annotations of all pods.
 func selectsOnePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
-		return fmt.Errorf("the field filter.label_selector must contain only the label %s with the UID of a pod",
+		return fmt.Errorf("the field \"filter.label_selector\" must contain only the label %q with the UID of a pod",
 			uidLabel)
 	}
 	return nil

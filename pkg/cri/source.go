@@ -99,7 +99,7 @@ func (s *Source) Request(request timeline.RuntimeRequest) {
 		s.metrics.dropped.Inc()
 	}
 	if s.full.Swap(!taken) == taken && !taken {
-		s.config.Logger.Warn("dropped a request to the container runtime: too many requests are open")
+		s.config.Logger.Warn("the agent dropped a request to the container runtime, because too many requests are open")
 	}
 }
 

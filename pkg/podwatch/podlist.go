@@ -144,7 +144,7 @@ func decodePodsProtobuf(
 				return err
 			}
 			if meta.Kind != "PodList" {
-				return fmt.Errorf("unexpected kind %s, want PodList", meta.Kind)
+				return fmt.Errorf("unexpected kind %q, want \"PodList\"", meta.Kind)
 			}
 		case 2: // raw
 			complete = true

@@ -44,7 +44,7 @@ func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context
 		server.ExpireWatches()
 		time.Sleep(time.Second)
 		if len(server.Requests()) == before {
-			t.Error("the source did not reopen the watch within a second")
+			t.Error("the tested source did not reopen its watch within a second")
 		}
 	})
 }

@@ -91,7 +91,7 @@ func (s *Source) Run(run func(context.Context) error) {
 		select {
 		case <-s.Finished:
 		case <-time.After(Patience):
-			s.t.Error("the source's method Run did not return in time")
+			s.t.Error("the method Run of the tested source did not return in time")
 		}
 	})
 }
@@ -103,7 +103,7 @@ func (s *Source) Next() timeline.Observation {
 	case o := <-s.Seen:
 		return o
 	case <-time.After(Patience):
-		s.t.Fatal("the source sent no observation in time")
+		s.t.Fatal("the tested source sent no observation in time")
 		return nil
 	}
 }

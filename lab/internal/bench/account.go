@@ -27,7 +27,7 @@ func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.
 	}
 	if err := b.Kube.Create(ctx, rbacPath+"clusterroles",
 		rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}); err != nil {
-		return fmt.Errorf("create the role of service account %s: %w", name, err)
+		return fmt.Errorf("create the role of service account %q: %w", name, err)
 	}
 	return b.BindAccount(ctx, name, meta.Name)
 }
@@ -51,7 +51,7 @@ func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.S
 		Subjects:   []rbacv1.Subject{subject},
 	}
 	if err := b.Kube.Create(ctx, rbacPath+"clusterrolebindings", binding); err != nil {
-		return fmt.Errorf("bind role %s to %s: %w", role, account, err)
+		return fmt.Errorf("bind role %q to %q: %w", role, account, err)
 	}
 	return nil
 }
@@ -65,11 +65,11 @@ func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	}
 	var object map[string]any
 	if err := yaml.Unmarshal(document, &object); err != nil {
-		return fmt.Errorf("read an object: %w", err)
+		return fmt.Errorf("parse the manifest of an object: %w", err)
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata == nil {
-		return errors.New("apply an object: metadata is missing")
+		return errors.New("apply an object: the field \"metadata\" is missing")
 	}
 	metadata["ownerReferences"] = meta.OwnerReferences
 	owned, err := yaml.Marshal(object)

@@ -107,7 +107,7 @@ func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 // ResetFaults ends the injected faults of the network plugin, of the credential provider plugin and of the registry.
 func (b *Bench) ResetFaults(ctx context.Context) error {
 	if err := os.Remove(b.Node.CNIFaults()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the network faults: %w", err)
+		return fmt.Errorf("remove the injected network faults: %w", err)
 	}
 	if guard := b.Node.RegistryGuard(); guard.IsSet() {
 		if err := guard.Plugin().SetFaults(); err != nil {

@@ -20,11 +20,11 @@ func (b *Bench) ApplyOf(ctx context.Context, component, file string) error {
 	}
 	text, err := os.ReadFile(filepath.Join(node.Manifests(source), "components", component, file))
 	if err != nil {
-		return fmt.Errorf("read the manifest component %s: %w", component, err)
+		return fmt.Errorf("read the Kustomize component %q: %w", component, err)
 	}
 	documents, err := manifests.Documents(string(text))
 	if err != nil {
-		return fmt.Errorf("read the manifest component %s: %w", component, err)
+		return fmt.Errorf("read the Kustomize component %q: %w", component, err)
 	}
 	for _, document := range documents {
 		if err := b.ApplyOwned(ctx, document); err != nil {

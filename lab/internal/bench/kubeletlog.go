@@ -91,7 +91,7 @@ func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now t
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Time{}, fmt.Errorf("the log has no line that matches %s", line)
+	return time.Time{}, fmt.Errorf("the kubelet's log has no line that matches %s", line)
 }
 
 // klogTime parses klog's timestamp, which contains no year.

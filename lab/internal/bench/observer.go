@@ -62,7 +62,7 @@ func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(a
 		all := of(records)
 		i := slices.IndexFunc(all, is)
 		if i < 0 {
-			return errors.New("the agent has not printed the record yet")
+			return errors.New("the agent has not printed the expected record yet")
 		}
 		found = all[i]
 		return nil

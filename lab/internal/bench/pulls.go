@@ -79,7 +79,7 @@ func (w *PullCollector) Attempts(ctx context.Context, reference string) ([]Attem
 	attempts := attemptsIn(events, reference)
 	calls = Ended(calls)
 	if len(calls) != len(attempts) {
-		return nil, fmt.Errorf("match the pulls of %s: the kubelet reports %d pulls, but containerd reports %d",
+		return nil, fmt.Errorf("compare the pulls of %s: the kubelet reports %d pulls, but containerd reports %d",
 			reference, len(attempts),
 			len(calls))
 	}

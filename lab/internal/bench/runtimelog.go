@@ -95,7 +95,7 @@ func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
 		return RuntimeLog{}, err
 	}
 	if log.SandboxRequestedAt.IsZero() {
-		return RuntimeLog{}, errors.New("containerd received no request for a sandbox of this pod")
+		return RuntimeLog{}, errors.New("containerd's log contains no request for a sandbox of this pod")
 	}
 	return log, nil
 }

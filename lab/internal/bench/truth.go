@@ -107,7 +107,8 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 		}
 	}
 	if first.IsZero() {
-		err = fmt.Errorf("find the kubelet's Events about pod %s: the API server has no %s Event", pod, reason)
+		err = fmt.Errorf("find the kubelet's Events about pod %s: the API server has no Event with the reason %q",
+			pod, reason)
 	}
 	return first, err
 }
@@ -124,7 +125,8 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 			return event.EventTime.Time, nil
 		}
 	}
-	return time.Time{}, errors.New("find the scheduling time of pod " + pod + ": the API server has no Scheduled Event")
+	return time.Time{}, errors.New("find the scheduling time of pod " + pod +
+		": the API server has no Event with the reason \"Scheduled\"")
 }
 
 // KubeletPullSeconds returns the total duration of all image pulls since the kubelet started. The value is from the

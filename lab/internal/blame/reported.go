@@ -28,7 +28,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 	for _, p := range timeline.Phases {
 		stated, err := agent.Nanoseconds(p.Error)
 		if err != nil {
-			return nil, fmt.Errorf("read error_seconds of phase %s: %w", p.Phase, err)
+			return nil, fmt.Errorf("read the field \"error_seconds\" of phase %q: %w", p.Phase, err)
 		}
 		t := Reported{
 			Span:      Span{p.StartAt, p.EndAt},
@@ -46,14 +46,14 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 		}
 		if p.IsGroup() {
 			if known, named := causeOf[p.Phase]; !named || known != p.Cause {
-				return nil, fmt.Errorf("phase %s has the cause %q, want %q", p.Phase, p.Cause, known)
+				return nil, fmt.Errorf("phase %q has the cause %q, want %q", p.Phase, p.Cause, known)
 			}
 			t.Cause = Unknown
 			for _, name := range p.MergedWith {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s has the cause %q, want %q", p.Phase, p.Cause, known)
+			return nil, fmt.Errorf("phase %q has the cause %q, want %q", p.Phase, p.Cause, known)
 		}
 		reported = append(reported, t)
 	}

@@ -40,6 +40,7 @@ func (t *Tab) taskSeconds() (float64, error) {
 			return m.Value, nil
 		}
 	}
-	return 0, fmt.Errorf("measure the main thread: the browser returned %d metrics, but not TaskDuration",
+	return 0, fmt.Errorf("measure the main thread: the browser returned %d metrics, but the metric "+
+		"\"TaskDuration\" is missing",
 		len(response.Metrics))
 }

@@ -33,7 +33,7 @@ func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			_ = file.Close()
-			return nil, fmt.Errorf("stopped waiting for another lab command that uses the build cache %s: %w", b.Cache,
+			return nil, fmt.Errorf("wait for another lab command that uses the build cache %s: %w", b.Cache,
 				ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}

@@ -23,7 +23,8 @@ func FindSource() (string, error) {
 		if isLab(dir) {
 			return filepath.Abs(dir)
 		}
-		return "", errors.New(SourceVariable + "=" + dir + ": the variable must name the lab's source directory")
+		return "", errors.New(SourceVariable + "=" + dir + ": this directory is not the lab's source directory: " +
+			"set the variable to the path of the directory \"lab\" in podlapse's repository")
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for ; ; dir = filepath.Dir(dir) {
@@ -44,7 +45,7 @@ func FindSource() (string, error) {
 	}
 	return "",
 		errors.New("cannot find the lab's source directory: run the lab inside the repository, or set " +
-			SourceVariable)
+			SourceVariable + " to the path of this directory")
 }
 
 func isLab(dir string) bool {

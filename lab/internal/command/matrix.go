@@ -50,7 +50,7 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 		n.Stack = s
 		result, err := tryStack(ctx, n, a, stdout)
 		if err != nil {
-			return fmt.Errorf("stack %s: %w", name, err)
+			return fmt.Errorf("stack %q: %w", name, err)
 		}
 		result.Agent = version
 		if err := result.Write(a.results); err != nil {
@@ -124,7 +124,7 @@ func agentVersion(ctx context.Context, program string) (string, error) {
 	}
 	fields := strings.Fields(string(output))
 	if len(fields) < 2 {
-		return "", fmt.Errorf("%s version printed %q, want a version", program, output)
+		return "", fmt.Errorf("\"%s version\" printed %q, want the program's name and version", program, output)
 	}
 	return fields[1], nil
 }

@@ -57,8 +57,8 @@ func run(arguments []string, startedAt time.Time, stdin io.Reader, stdout io.Wri
 		return fmt.Errorf("parse the kubelet's request: %w", err)
 	}
 	if wanted.APIVersion != APIVersion || wanted.Kind != "CredentialProviderRequest" {
-		return fmt.Errorf("unknown request: got the kind %q and the API version %q, want the kind "+
-			"CredentialProviderRequest and the API version %s", wanted.Kind, wanted.APIVersion, APIVersion)
+		return fmt.Errorf("unknown request from the kubelet: got the kind %q and the API version %q, want the kind "+
+			"\"CredentialProviderRequest\" and the API version %q", wanted.Kind, wanted.APIVersion, APIVersion)
 	}
 	store := Store{Dir: arguments[0]}
 	login, failed := store.login(wanted.Image)

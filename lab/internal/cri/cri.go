@@ -50,7 +50,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		// The other conditions are only warnings, for example about deprecated features.
 		needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if needed && !condition.GetStatus() {
-			return fmt.Errorf("condition %s of the runtime is false: %s: %s", condition.GetType(),
+			return fmt.Errorf("condition %q of the container runtime is false: %s: %s", condition.GetType(),
 				condition.GetReason(), condition.GetMessage())
 		}
 	}

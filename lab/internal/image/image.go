@@ -42,7 +42,7 @@ func Base(programPath string) (v1.Image, error) {
 	}
 	image, err = mutate.AppendLayers(image, layer)
 	if err != nil {
-		return nil, fmt.Errorf("make image: %w", err)
+		return nil, fmt.Errorf("create image: %w", err)
 	}
 	return image, nil
 }
@@ -51,7 +51,7 @@ func Base(programPath string) (v1.Image, error) {
 func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	image, err := mutate.AppendLayers(base, layers...)
 	if err != nil {
-		return nil, fmt.Errorf("make image: %w", err)
+		return nil, fmt.Errorf("create image: %w", err)
 	}
 	return image, nil
 }

@@ -53,7 +53,7 @@ func ManyFiles(count int) (v1.Layer, error) {
 		if i%perDirectory == 0 {
 			header := &tar.Header{Typeflag: tar.TypeDir, Name: directory + "/", Mode: 0o755, ModTime: time.Unix(0, 0)}
 			if err := writer.WriteHeader(header); err != nil {
-				return nil, fmt.Errorf("make layer: %w", err)
+				return nil, fmt.Errorf("create layer: %w", err)
 			}
 		}
 		if err := addFile(writer, fmt.Sprintf("%s/%d", directory, i), 0o644, []byte{byte(i)}); err != nil {
@@ -61,16 +61,16 @@ func ManyFiles(count int) (v1.Layer, error) {
 		}
 	}
 	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
+		return nil, fmt.Errorf("create layer: %w", err)
 	}
 	if err := compressed.Close(); err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
+		return nil, fmt.Errorf("create layer: %w", err)
 	}
 	// The image's configuration must contain the digest of the uncompressed content. LayerFromOpener computes this
 	// digest and the digest of the compressed content.
 	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
+		return nil, fmt.Errorf("create layer: %w", err)
 	}
 	return layer, nil
 }
@@ -94,7 +94,7 @@ func archiveOf(path string, mode int64, content []byte) ([]byte, error) {
 		return nil, err
 	}
 	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("make layer: %w", err)
+		return nil, fmt.Errorf("create layer: %w", err)
 	}
 	return archive.Bytes(), nil
 }
@@ -103,10 +103,10 @@ func addFile(writer *tar.Writer, path string, mode int64, content []byte) error 
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode, Size: int64(len(content)),
 		ModTime: time.Unix(0, 0)}
 	if err := writer.WriteHeader(header); err != nil {
-		return fmt.Errorf("make layer: %w", err)
+		return fmt.Errorf("create layer: %w", err)
 	}
 	if _, err := writer.Write(content); err != nil {
-		return fmt.Errorf("make layer: %w", err)
+		return fmt.Errorf("create layer: %w", err)
 	}
 	return nil
 }

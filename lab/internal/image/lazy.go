@@ -23,24 +23,24 @@ func WithLazyLayer(base v1.Image, size int) (v1.Image, error) {
 	blob, err := estargz.Build(io.NewSectionReader(bytes.NewReader(archive), 0, int64(len(archive))),
 		estargz.WithCompressionLevel(gzip.NoCompression))
 	if err != nil {
-		return nil, fmt.Errorf("make lazy layer: %w", err)
+		return nil, fmt.Errorf("create lazy layer: %w", err)
 	}
 	content, err := io.ReadAll(blob)
 	if closeErr := blob.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make lazy layer: %w", err)
+		return nil, fmt.Errorf("create lazy layer: %w", err)
 	}
 	layer, err := tarball.LayerFromOpener(opener(content), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
-		return nil, fmt.Errorf("make lazy layer: %w", err)
+		return nil, fmt.Errorf("create lazy layer: %w", err)
 	}
 	// stargz mounts a layer only if an annotation contains the digest of the layer's table of contents.
 	image, err := mutate.Append(base, mutate.Addendum{Layer: layer,
 		Annotations: map[string]string{estargz.TOCJSONDigestAnnotation: blob.TOCDigest().String()}})
 	if err != nil {
-		return nil, fmt.Errorf("make image: %w", err)
+		return nil, fmt.Errorf("create image: %w", err)
 	}
 	return image, nil
 }

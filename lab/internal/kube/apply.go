@@ -106,5 +106,6 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 			return root + "/" + resource.Name + "/" + object.Name, nil
 		}
 	}
-	return "", fmt.Errorf("the API server does not serve the kind %s in %s", object.Kind, object.APIVersion)
+	return "", fmt.Errorf("the API server does not serve the kind %q in the API version %q", object.Kind,
+		object.APIVersion)
 }

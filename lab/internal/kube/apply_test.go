@@ -51,7 +51,7 @@ func TestApply(t *testing.T) {
 
 	for document, want := range map[string]string{
 		"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\n":  "has no namespace",
-		"apiVersion: apps/v1\nkind: Other\nmetadata: {name: d}\n":      "does not serve the kind Other",
+		"apiVersion: apps/v1\nkind: Other\nmetadata: {name: d}\n":      `does not serve the kind "Other"`,
 		"apiVersion: v1\nkind: Namespace\nkind: Twice\nmetadata: {}\n": "already set",
 	} {
 		if err := client.Apply(t.Context(), "me", []byte(document), false); err == nil ||

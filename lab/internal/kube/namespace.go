@@ -95,7 +95,7 @@ func (c *Client) awaitDeletion(ctx context.Context, report *progress.Reporter, n
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("the phase of the namespace is %s", namespace.Status.Phase)
+			return fmt.Errorf("the namespace still exists in the phase %q", namespace.Status.Phase)
 		})
 }
 

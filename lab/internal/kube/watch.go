@@ -32,7 +32,7 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("watch pods: %s", response.Status)
+		return fmt.Errorf("watch pods: the API server responded with %s", response.Status)
 	}
 	for lines := json.NewDecoder(response.Body); ; {
 		var news struct {

@@ -36,10 +36,10 @@ type Outcome struct {
 func (r Result) Write(dir string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode the result of stack %s: %w", r.Stack, err)
+		return fmt.Errorf("encode the result of stack %q: %w", r.Stack, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, r.Stack+".json"), append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the result of stack %s: %w", r.Stack, err)
+		return fmt.Errorf("write the result of stack %q: %w", r.Stack, err)
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func inCluster(all []section) ([]section, error) {
 			for k := range p.queries {
 				expression, err := parser.ParseExpr(withoutVariables(p.queries[k].expr))
 				if err != nil {
-					return nil, fmt.Errorf("row %s, panel %s: %w", s.title, p.title, err)
+					return nil, fmt.Errorf("row %q, panel %q: %w", s.title, p.title, err)
 				}
 				parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 					selector, ok := node.(*parser.VectorSelector)

@@ -31,5 +31,5 @@ func ContainerID(pod corev1.Pod, container string) (string, error) {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("pod %s has no running container %s", pod.Name, container)
+	return "", fmt.Errorf("pod %s has no running container %q", pod.Name, container)
 }

@@ -58,7 +58,7 @@ func (n Node) ensureRunning(c component) error {
 	n.killLeftovers(c)
 	for _, port := range c.ports {
 		if err := checkPortFree(port); err != nil {
-			return fmt.Errorf("start %s: port %d is in use: stop the process that uses this port: %w", c.Name,
+			return fmt.Errorf("start component %q: port %d is in use: stop the process that uses this port: %w", c.Name,
 				port, err)
 		}
 	}
@@ -91,8 +91,8 @@ func (n Node) awaitReady(ctx context.Context, c component) error {
 			return nil
 		}
 		if record, ok := n.table().Get(c.Name); !ok || !record.Alive() {
-			return progress.Permanent(fmt.Errorf("%s exited before it was ready; the last lines of its log:\n%s",
-				c.Name, indent(process.Tail(record.Log, 20))))
+			return progress.Permanent(fmt.Errorf("component %q exited before it was ready; the last lines of its "+
+				"log:\n%s", c.Name, indent(process.Tail(record.Log, 20))))
 		}
 		return err
 	})

@@ -207,7 +207,7 @@ func (n Node) DeployBase(ctx context.Context, components ...string) error {
 
 func (n Node) deploy(ctx context.Context, components []string, patches ...string) error {
 	if n.AgentImage() == "" {
-		return errors.New("deploy the agent: missing image: run \"make image\" and set --image")
+		return errors.New("deploy the agent: the agent's image is missing: run \"make image\", and set --image")
 	}
 	// Two agents must not share a port or a state directory.
 	if err := n.stopAgentProcess(); err != nil {

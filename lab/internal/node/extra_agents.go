@@ -109,7 +109,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	c.Env = slices.Concat(c.Env, agent.Env)
 	c.ready = func(ctx context.Context) error { return checkURL(ctx, "http://"+extraAddress(extra)+"/readyz") }
 	if err := os.RemoveAll(c.Stdout); err != nil {
-		return fmt.Errorf("remove the records of an earlier scenario: %w", err)
+		return fmt.Errorf("remove an agent's records from an earlier scenario: %w", err)
 	}
 	if err := n.ensureRunning(c); err != nil {
 		return err

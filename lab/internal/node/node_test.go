@@ -233,7 +233,7 @@ func TestAwaitReportsEndedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := n.awaitReady(t.Context(), c)
-	if err == nil || !strings.Contains(err.Error(), agentProcess+" exited before it was ready") ||
+	if err == nil || !strings.Contains(err.Error(), "component \""+agentProcess+"\" exited before it was ready") ||
 		!strings.Contains(err.Error(), "what went wrong") {
 		t.Errorf("error %v", err)
 	}

@@ -160,7 +160,7 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 		return err
 	}
 	if err := os.WriteFile(n.readyFile(), []byte(process.BootID()+"\n"), 0o600); err != nil {
-		return fmt.Errorf("record that the node is up: %w", err)
+		return fmt.Errorf("write the file that marks the node as up: %w", err)
 	}
 	return nil
 }

@@ -256,14 +256,14 @@ func (w wireSpan) span() (Span, error) {
 		bytes int
 	}{{w.TraceID, 16}, {w.SpanID, 8}} {
 		if raw, err := hex.DecodeString(id.text); err != nil || len(raw) != id.bytes {
-			return Span{}, fmt.Errorf("span %s: invalid ID %q: must be %d bytes in hexadecimal", w.Name, id.text,
+			return Span{}, fmt.Errorf("span %q: invalid ID %q: must be %d bytes in hexadecimal", w.Name, id.text,
 				id.bytes)
 		}
 	}
 	for _, e := range w.Events {
 		at, err := instant(e.At)
 		if err != nil {
-			return Span{}, fmt.Errorf("span %s: event %s: %w", w.Name, e.Name, err)
+			return Span{}, fmt.Errorf("span %q: event %q: %w", w.Name, e.Name, err)
 		}
 		s.Events = append(s.Events, Event{Name: e.Name, At: at, Attributes: read(e.Attributes)})
 	}
@@ -275,7 +275,7 @@ func (w wireSpan) span() (Span, error) {
 		s.EndAt, err = instant(w.End)
 	}
 	if err != nil {
-		return Span{}, fmt.Errorf("span %s: %w", w.Name, err)
+		return Span{}, fmt.Errorf("span %q: %w", w.Name, err)
 	}
 	return s, nil
 }

@@ -28,7 +28,7 @@ func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (s
 	report.Say("unpacking Debian's prometheus into %s", dir)
 	half := dir + "-new"
 	if err := errors.Join(os.RemoveAll(half), os.MkdirAll(half, 0o755)); err != nil {
-		return "", fmt.Errorf("create the directory for prometheus: %w", err)
+		return "", fmt.Errorf("create the directory for Prometheus: %w", err)
 	}
 	defer os.RemoveAll(half)
 	if err := downloadAndUnpack(ctx, "prometheus", half); err != nil {
@@ -36,7 +36,7 @@ func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (s
 	}
 	_ = os.RemoveAll(dir) // without promtool, the directory is incomplete
 	if err := os.Rename(filepath.Join(half, "root"), dir); err != nil {
-		return "", fmt.Errorf("store prometheus: %w", err)
+		return "", fmt.Errorf("store Prometheus: %w", err)
 	}
 	return programs, nil
 }

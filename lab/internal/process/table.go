@@ -32,14 +32,14 @@ type Table struct{ Dir string }
 func (t Table) Put(r Record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("encode process record: %w", err)
+		return fmt.Errorf("encode the record of a process: %w", err)
 	}
 	path := filepath.Join(t.Dir, r.Name+".json")
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return fmt.Errorf("write process record: %w", err)
+		return fmt.Errorf("write the record of a process: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("write process record: %w", err)
+		return fmt.Errorf("write the record of a process: %w", err)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (t Table) Get(name string) (r Record, ok bool) {
 func (t Table) Remove(name string) error {
 	err := os.Remove(filepath.Join(t.Dir, name+".json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove process record: %w", err)
+		return fmt.Errorf("remove the record of a process: %w", err)
 	}
 	return nil
 }

@@ -45,8 +45,8 @@ func withPattern(handle func(http.ResponseWriter, string)) http.HandlerFunc {
 	return func(response http.ResponseWriter, request *http.Request) {
 		pattern := request.URL.Query().Get("repository")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			http.Error(response, fmt.Sprintf("invalid parameter repository=%q: must be a pattern for path.Match",
-				pattern), http.StatusBadRequest)
+			http.Error(response, fmt.Sprintf("invalid parameter repository=%q: must be a non-empty pattern in the "+
+				"syntax of Go's path.Match, for example podlapse-lab/*", pattern), http.StatusBadRequest)
 			return
 		}
 		handle(response, pattern)

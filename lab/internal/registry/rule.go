@@ -39,10 +39,11 @@ type Rule struct {
 // Validate returns an error if the rule is invalid.
 func (r Rule) Validate() error {
 	if _, err := path.Match(r.Repository, ""); err != nil || r.Repository == "" {
-		return fmt.Errorf("invalid repository %q: must be a pattern for path.Match", r.Repository)
+		return fmt.Errorf("invalid repository %q: must be a non-empty pattern in the syntax of Go's path.Match, "+
+			"for example podlapse-lab/*", r.Repository)
 	}
 	if !slices.Contains([]string{"", KindManifest, KindBlob}, r.Kind) {
-		return fmt.Errorf("invalid kind %q: must be %s or %s", r.Kind, KindManifest, KindBlob)
+		return fmt.Errorf("invalid kind %q: must be %q, %q or empty", r.Kind, KindManifest, KindBlob)
 	}
 	statuses := []int{0, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 		http.StatusTooManyRequests, http.StatusInternalServerError}

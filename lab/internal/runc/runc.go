@@ -55,7 +55,7 @@ func prepare(args []string) error {
 		return fmt.Errorf("read the container's configuration: %w", err)
 	}
 	if config, err = withoutLimits(config); err != nil {
-		return fmt.Errorf("change %s: %w", path, err)
+		return fmt.Errorf("remove the resource limits from %s: %w", path, err)
 	}
 	if err := os.WriteFile(path, config, 0o600); err != nil { // the file exists, so WriteFile does not change its mode
 		return fmt.Errorf("write the container's configuration: %w", err)

@@ -118,7 +118,7 @@ func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 			return nil, err
 		}
 		if timeline.State != agent.Ready {
-			return nil, fmt.Errorf("pod %s is ready, but the agent reports the state %s", pod, timeline.State)
+			return nil, fmt.Errorf("pod %s is ready, but the agent reports the state %q", pod, timeline.State)
 		}
 	}
 	return pods, nil

@@ -48,11 +48,11 @@ func newReading(pod string, k knownLength) reading {
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
-		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took only %s: the scenario is not "+
+		return fmt.Errorf("phase %q: the injected delay was %s, but the phase took only %s: the scenario is not "+
 			"conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	case k.injectorEnds && truth > k.injected+injectorLimit:
-		return fmt.Errorf("phase %s: the injected delay was %s, but the phase took %s, which is too long: the "+
+		return fmt.Errorf("phase %q: the injected delay was %s, but the phase took %s, which is too long: the "+
 			"scenario is not conclusive", k.phase, seconds(k.injected),
 			seconds(truth))
 	}
@@ -94,7 +94,7 @@ func (r *reading) read(timeline agent.Timeline) error {
 		err = r.readThen(timeline)
 	}
 	if err != nil {
-		return fmt.Errorf("phase %s: %w", r.phase, err)
+		return fmt.Errorf("phase %q: %w", r.phase, err)
 	}
 	for _, p := range timeline.Phases {
 		if r.container != "" && p.Container != r.container {
@@ -115,7 +115,7 @@ func (r *reading) read(timeline agent.Timeline) error {
 			r.mergedIn = holder.Phase
 			length, err := agent.Nanoseconds(holder.Seconds)
 			if err != nil {
-				return fmt.Errorf("read the duration of phase %s: %w", holder.Phase, err)
+				return fmt.Errorf("read the duration of phase %q: %w", holder.Phase, err)
 			}
 			r.holder = length
 		}
@@ -133,7 +133,7 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 		}
 		length, err := agent.Nanoseconds(p.Seconds)
 		if err != nil {
-			return fmt.Errorf("read the duration of phase %s, which can contain a part of phase %s: %w", p.Phase,
+			return fmt.Errorf("read the duration of phase %q, which can contain a part of phase %q: %w", p.Phase,
 				r.phase, err)
 		}
 		r.mergedIn = p.Phase

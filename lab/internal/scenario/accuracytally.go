@@ -67,13 +67,13 @@ func (t *tally) addTimeline(timeline agent.Timeline, k knownStartUp) {
 			continue
 		}
 		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has no start or no end", m.milestone))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %q lacks its start or its end", m.milestone))
 			continue
 		}
 		width := reported.Latest.Sub(reported.Earliest)
 		t.widestMilestone = max(t.widestMilestone, width)
 		if width > widestMilestone+skew {
-			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has a length of %s s, want at most 1 s "+
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %q has a length of %s s, want at most 1 s "+
 				"plus the clock skew", m.milestone, seconds(width)))
 		}
 	}
@@ -158,7 +158,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 		return s.readMerged(holder)
 	}
 	if err == nil && !there {
-		err = fmt.Errorf("the timeline contains no phase %s", s.phase)
+		err = fmt.Errorf("the timeline contains no phase %q", s.phase)
 	}
 	if err == nil {
 		stated, err = timeline.Stated(s.phase, "")
@@ -173,7 +173,7 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 		stated, err = agent.Nanoseconds(holder.Error)
 	}
 	if err != nil {
-		err = fmt.Errorf("read the duration of phase %s, which contains phase %s: %w", holder.Phase, s.phase, err)
+		err = fmt.Errorf("read the duration of phase %q, which contains phase %q: %w", holder.Phase, s.phase, err)
 	}
 	return measured, stated, err
 }

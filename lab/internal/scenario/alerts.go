@@ -150,7 +150,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 		func(ctx context.Context) error {
 			samples, err := client.Query(ctx, both)
 			if err == nil && len(samples) == 0 {
-				err = errors.New("one of the agents has no series in Prometheus, or an alert fires")
+				err = errors.New("Prometheus lacks the metrics of an agent, or an alert fires")
 			}
 			return err
 		})
@@ -244,7 +244,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 		func(context.Context) error {
 			alerts, err := firing(a.fires)
 			if err == nil && len(alerts) == 0 {
-				err = fmt.Errorf("the alert %s does not fire", a.fires)
+				err = fmt.Errorf("the alert %q does not fire", a.fires)
 			}
 			return err
 		})

@@ -91,7 +91,7 @@ func playExam(ctx context.Context, b *bench.Bench, v *Verdict, stages []examStag
 			stage.rows = slices.DeleteFunc(stage.rows, func(r examRow) bool { return r.name == outOfMemory })
 		}
 		if err := e.play(ctx, stage, i); err != nil {
-			return fmt.Errorf("stage %s: %w", stage.name, err)
+			return fmt.Errorf("stage %q: %w", stage.name, err)
 		}
 	}
 	return e.report(ctx, v)

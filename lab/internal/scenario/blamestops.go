@@ -64,10 +64,10 @@ func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return fmt.Errorf("wait for the stop of a component: not all pods of the scenario blame reached the "+
-			"required step within %v", rowLimit)
+		return fmt.Errorf("wait until all pods of the scenario \"blame\" reach the required step: some pods did not "+
+			"reach this step within %v", rowLimit)
 	case <-ctx.Done():
-		return fmt.Errorf("wait until all pods of the scenario blame reach the required step: %w", ctx.Err())
+		return fmt.Errorf("wait until all pods of the scenario \"blame\" reach the required step: %w", ctx.Err())
 	}
 }
 

@@ -157,7 +157,7 @@ func removeEvents(recorded []byte) ([]byte, error) {
 		case "header":
 			without := bytes.Replace(line, []byte(`"events":true`), []byte(`"events":false`), 1)
 			if bytes.Equal(line, without) {
-				return nil, errors.New("the agent that made the recording had no Events")
+				return nil, errors.New("the header of the recording does not contain \"events\":true")
 			}
 			line = without
 		}

@@ -99,7 +99,7 @@ func (c *churner) awaitDeployed(ctx context.Context, name string) error {
 // changeDeployment merges a change into a Deployment, and waits until all replicas are up to date and available.
 func (c *churner) changeDeployment(ctx context.Context, name string, spec map[string]any) error {
 	if err := c.bench.Kube.Merge(ctx, c.path("deployments", name), map[string]any{"spec": spec}); err != nil {
-		return fmt.Errorf("change deployment %s: %w", name, err)
+		return fmt.Errorf("change deployment %q: %w", name, err)
 	}
 	return c.awaitDeployed(ctx, name)
 }

@@ -131,7 +131,7 @@ func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 func requestPage(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return fmt.Errorf("create request: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

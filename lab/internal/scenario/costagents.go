@@ -154,7 +154,7 @@ func (c *costRun) awaitRecords(ctx context.Context, extra int,
 				}
 			}
 			if missing > 0 {
-				return fmt.Errorf("the agent has not reported %d of %d pods", missing, len(started))
+				return fmt.Errorf("the agent has not reported %d of %d pods yet", missing, len(started))
 			}
 			return nil
 		})

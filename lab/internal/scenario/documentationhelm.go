@@ -53,7 +53,8 @@ func (r *helmReleases) valuesAfter(file string, call helmCall) (map[string]any, 
 		return values, nil
 	case call.installs && !call.reuses: // the document describes a new installation
 	case !exists && !call.installs:
-		return nil, fmt.Errorf("helm upgrade needs the release %s, but no earlier command installs this release", key)
+		return nil, fmt.Errorf("\"helm upgrade\" requires the release %q, but no earlier command installs this release",
+			key)
 	case call.reuses:
 		// CoalesceTables changes both of its arguments, so the second argument is a copy.
 		values = util.CoalesceTables(values, runtime.DeepCopyJSON(before))
@@ -61,7 +62,8 @@ func (r *helmReleases) valuesAfter(file string, call helmCall) (map[string]any, 
 		values = before // Helm keeps the values if the call sets no values
 	}
 	if lost := missingValue(values, before, ""); lost != "" && !call.installs {
-		return nil, fmt.Errorf("helm upgrade drops the value %s of the release: add --reset-then-reuse-values", lost)
+		return nil, fmt.Errorf("\"helm upgrade\" drops the value %q of the release: add --reset-then-reuse-values",
+			lost)
 	}
 	if r.first == nil {
 		r.first = map[string]map[string]any{key: values}

@@ -51,13 +51,13 @@ func TestHelmReleases(t *testing.T) {
 		{"a second installation replaces the values", []string{install, "helm install p chart -n p --set a=b"},
 			map[string]any{"a": "b"}, ""},
 		{"a value is lost", []string{install, "helm upgrade p chart -n p --set image.tag=1"}, nil,
-			"drops the value release"},
+			`drops the value "release"`},
 		{"a nested value is lost", []string{install, "helm upgrade p chart -n p --set image.x=1,release=kps"}, nil,
-			"drops the value image.tag"},
+			`drops the value "image.tag"`},
 		{"no installation", []string{"helm upgrade p chart -n p --reuse-values --set a=b"}, nil,
 			"no earlier command installs"},
 		{"another namespace", []string{install, "helm upgrade p chart --reuse-values --set a=b"}, nil,
-			"needs the release default/p"},
+			`requires the release "default/p"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var releases helmReleases

@@ -67,7 +67,7 @@ func kubectlChange(call markdown.Call) (bool, error) {
 		if read.verb == "exec" {
 			own = slices.Clone(read.program)
 			if len(own) == 0 || own[0] != "/podlapse-agent" {
-				return false, fmt.Errorf("the scenario allows kubectl exec only for the program /podlapse-agent")
+				return false, fmt.Errorf("the scenario allows \"kubectl exec\" only for the program /podlapse-agent")
 			}
 		}
 		return false, readsOnly(own)
@@ -78,12 +78,12 @@ func kubectlChange(call markdown.Call) (bool, error) {
 		return !inShop, nil
 	case slices.Contains([]string{"annotate", "scale", "set", "rollout restart"}, read.verb), verb == "set":
 		if !inShop {
-			return false, fmt.Errorf("the scenario does not run kubectl %s, because the command would change the lab",
-				read.verb)
+			return false, fmt.Errorf("the scenario does not run \"kubectl %s\", because this command would change the "+
+				"lab", read.verb)
 		}
 		return false, nil
 	}
-	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
+	return false, fmt.Errorf("the scenario does not know the command \"kubectl %s\"", read.verb)
 }
 
 // isNamespaced reports whether a call of kubectl concerns only namespaced objects, such as pods. For kubectl apply,
@@ -116,7 +116,7 @@ func readsOnly(call markdown.Call) error {
 	commands := []string{"check", "explain", "top", "pulls", "nodes", "registries", "report", "page", "replay",
 		"version", "help", "completion"}
 	if len(call) > 1 && !strings.HasPrefix(call[1], "-") && !slices.Contains(commands, call[1]) {
-		return fmt.Errorf("the scenario does not know the command podlapse-agent %s", call[1])
+		return fmt.Errorf("the scenario does not know the command \"podlapse-agent %s\"", call[1])
 	}
 	return nil
 }

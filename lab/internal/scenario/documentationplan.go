@@ -61,7 +61,7 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 		return documentedRun{}, fmt.Errorf("%s:%d: the scenario cannot run the command %s: %s", command.File,
 			command.Line, firstLine(command.Text), fmt.Sprintf(format, arguments...))
 	}
-	const mark = `run it in the scenario documentation, or write "<!-- not run: REASON -->" above its block`
+	const mark = `run the command in the scenario "documentation", or write "<!-- not run: REASON -->" above its block`
 	for _, call := range command.Calls {
 		if !slices.Contains(documentedPrograms(), call[0]) {
 			return fail("the scenario has no program %s: %s", call[0], mark)

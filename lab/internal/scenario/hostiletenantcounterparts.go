@@ -200,11 +200,11 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		name := phaseName(phase.Phase, phase.Container) + ", cause " + phase.Cause
 		length, err := agent.Nanoseconds(phase.Seconds)
 		if err != nil {
-			return counterpart, fmt.Errorf("read the duration of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("read the duration of phase %q: %w", name, err)
 		}
 		stated, err := agent.Nanoseconds(phase.Error)
 		if err != nil {
-			return counterpart, fmt.Errorf("read error_seconds of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("read the field \"error_seconds\" of phase %q: %w", name, err)
 		}
 		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length

@@ -80,7 +80,7 @@ func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (span
 		}
 		for kind, n := range least {
 			if count := countOf(spans, kind); count < n {
-				return fmt.Errorf("got %d spans of kind %s, want at least %d", count, kind, n)
+				return fmt.Errorf("got %d spans of kind %q, want at least %d", count, kind, n)
 			}
 		}
 		return nil

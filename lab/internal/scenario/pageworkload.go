@@ -51,7 +51,7 @@ func (p *pageRun) judgeWorkload(ctx context.Context) error {
 	labels := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": "again"}}}
 	change := map[string]any{"spec": map[string]any{"template": labels}}
 	if err := p.bench.Kube.Merge(ctx, path, change); err != nil {
-		return fmt.Errorf("roll out deployment shop: %w", err)
+		return fmt.Errorf("roll out deployment \"shop\": %w", err)
 	}
 	workload := p.bench.Namespace + "/Deployment/shop"
 	latest, err := p.compareWorkload(ctx, workload, "")

@@ -131,10 +131,10 @@ func awaitProbes(ctx context.Context, b *bench.Bench, all []probeCase) error {
 			for _, p := range all {
 				n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
 				if err != nil {
-					return fmt.Errorf("count the attempts of probe %s: %w", p.name, err)
+					return fmt.Errorf("count the attempts of probe %q: %w", p.name, err)
 				}
 				if n < attempts {
-					return fmt.Errorf("probe %s has %v attempts, want %d", p.name, n, attempts)
+					return fmt.Errorf("probe %q has %v attempts, want %d", p.name, n, attempts)
 				}
 			}
 			return nil
@@ -192,8 +192,8 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			return err
 		}
 		if n != 1 || all != 1 {
-			return fmt.Errorf("the sum of podlapse_probe_up is %v, want 1; the sum for the probe in the new file is "+
-				"%v, want 1", all, n)
+			return fmt.Errorf("the sum of podlapse_probe_up for all probes is %v, want 1; the sum for the probe in "+
+				"the new file is %v, want 1", all, n)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
 			return fmt.Errorf("the agent is unhealthy or still has the previous probes: the agent's health is %s",

@@ -107,7 +107,8 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 		err := p.await(ctx, "Prometheus to scrape all pods' metrics", scrapeLimit, func(ctx context.Context) error {
 			known, err := p.value(ctx, client, count)
 			if err == nil && known < float64(len(p.pods)) {
-				err = fmt.Errorf("expression %s is %v, want the number of started pods", count, known)
+				err = fmt.Errorf("the expression %s has the value %v, want at least the number of started pods",
+					count, known)
 			}
 			return err
 		})

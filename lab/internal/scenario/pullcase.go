@@ -219,15 +219,15 @@ func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 // this function after the planned number of failed pulls.
 func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 	if err := p.start(ctx, c); err != nil {
-		return fmt.Errorf("case %s: %w", c.pod, err)
+		return fmt.Errorf("case %q: %w", c.pod, err)
 	}
 	for _, j := range p.judges {
 		timeline, err := j.judgedTimeline(ctx, c)
 		if err != nil {
-			return fmt.Errorf("case %s: %w", c.pod, err)
+			return fmt.Errorf("case %q: %w", c.pod, err)
 		}
 		if err := j.judgePulls(ctx, c, timeline); err != nil {
-			return fmt.Errorf("case %s: %w", c.pod, err)
+			return fmt.Errorf("case %q: %w", c.pod, err)
 		}
 	}
 	if c.endless() { // the kubelet would retry the pull forever

@@ -82,7 +82,7 @@ func readReportTruth(ctx context.Context, b *bench.Bench, collector *bench.PullC
 func readCauses(ctx context.Context, b *bench.Bench, pod corev1.Pod, seen bench.Arrival,
 	pull time.Duration) (causeTimes, error) {
 	if seen.ReadyAt.IsZero() {
-		return nil, fmt.Errorf("the watch has not reported yet that pod %s is ready", pod.Name)
+		return nil, fmt.Errorf("the scenario's watch has not reported yet that pod %s is ready", pod.Name)
 	}
 	bound, err := b.BoundAt(ctx, pod.Name)
 	if err != nil {

@@ -56,7 +56,7 @@ func (g scaledWorkload) path() string {
 func (g scaledWorkload) scale(ctx context.Context, replicas int) error {
 	change := map[string]any{"spec": map[string]any{"replicas": replicas}}
 	if err := g.b.Kube.Merge(ctx, g.path(), change); err != nil {
-		return fmt.Errorf("scale deployment %s: %w", g.name, err)
+		return fmt.Errorf("scale deployment %q: %w", g.name, err)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (g scaledWorkload) roll(ctx context.Context, label, image string, readyAfte
 		"spec": workloadSpec(image, readyAfter)}
 	change := map[string]any{"spec": map[string]any{"template": template}}
 	if err := g.b.Kube.Merge(ctx, g.path(), change); err != nil {
-		return fmt.Errorf("roll out deployment %s: %w", g.name, err)
+		return fmt.Errorf("roll out deployment %q: %w", g.name, err)
 	}
 	return nil
 }
@@ -112,12 +112,12 @@ func (g scaledWorkload) await(ctx context.Context, count int) (names []string, e
 				continue
 			}
 			if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, ready) {
-				return fmt.Errorf("pod %s is not ready or is being deleted", pod.Name)
+				return fmt.Errorf("pod %s is being deleted or is not ready", pod.Name)
 			}
 			names = append(names, pod.Name)
 		}
 		if len(names) != count {
-			return fmt.Errorf("deployment %s has %d pods, want %d", g.name, len(names), count)
+			return fmt.Errorf("deployment %q has %d pods, want %d", g.name, len(names), count)
 		}
 		return nil
 	})

@@ -168,7 +168,7 @@ func Play(
 	}
 	// The lab's command "up" might have started Prometheus. The load of Prometheus would distort the measurements.
 	if err := errors.Join(n.StopPrometheus(), n.ForgetPauseImage(ctx)); err != nil {
-		return nil, fmt.Errorf("prepare scenario %s: %w", s.Name, err)
+		return nil, fmt.Errorf("prepare scenario %q: %w", s.Name, err)
 	}
 	startedAt := time.Now()
 	b, err := bench.Set(ctx, n, bench.FreshName(s.Name), purpose)
@@ -176,7 +176,7 @@ func Play(
 		defer removeAll(b)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("prepare scenario %s: %w", s.Name, err)
+		return nil, fmt.Errorf("prepare scenario %q: %w", s.Name, err)
 	}
 	if b.Seed, b.Before = choice.Seed, choice.Before; b.Seed == 0 {
 		b.Seed = uint64(rand.Uint32()) // a seed of 32 bits is short enough to type
@@ -187,7 +187,7 @@ func Play(
 		err = judgeRecords(b.Observer, verdict)
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))
+		return nil, fmt.Errorf("scenario %q: %w", s.Name, context.Cause(ctx))
 	}
 	verdict.Print(out)
 	if err == nil && !verdict.Failed() {
@@ -197,11 +197,11 @@ func Play(
 	fmt.Fprintf(out, "%s: FAILED after %s\n", s.Name, time.Since(startedAt).Round(time.Second))
 	printDiagnosis(ctx, b, out)
 	if err != nil {
-		return verdict.Figures, fmt.Errorf("scenario %s: %w", s.Name, err)
+		return verdict.Figures, fmt.Errorf("scenario %q: %w", s.Name, err)
 	}
 	// The error repeats the problems at the end of the output. Readers of a long output look at the end first, and some
 	// systems keep only the end.
-	return verdict.Figures, fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree,
+	return verdict.Figures, fmt.Errorf("scenario %q: %w:\n  %s", s.Name, ErrDisagree,
 		strings.Join(verdict.Wrong(), "\n  "))
 }
 

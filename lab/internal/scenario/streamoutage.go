@@ -91,7 +91,7 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTr
 				return err
 			}
 			if after = now.growthSince(before); !now.verifiedAt.After(servesAt) {
-				return errors.New("the agent has not completed any comparison that started after the outage")
+				return errors.New("the agent has not completed a comparison that started after the outage")
 			}
 			return nil
 		})

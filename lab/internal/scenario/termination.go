@@ -152,7 +152,8 @@ func (p terminatingPod) terminate(ctx context.Context, b *bench.Bench, v *Verdic
 	}
 	seen := arrivals.Of(p.name)
 	if w.goneAt = seen.GoneAt; w.goneAt.IsZero() {
-		return w, fmt.Errorf("find the deletion time of pod %s: the watch did not deliver the deletion", p.name)
+		return w, fmt.Errorf("find the deletion time of pod %s: the scenario's watch did not report the deletion",
+			p.name)
 	}
 	w.runtime, err = b.RuntimeLog(p.name, seen.UID)
 	return w, err

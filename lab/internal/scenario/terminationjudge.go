@@ -123,7 +123,8 @@ func (v *Verdict) inProgress(ctx context.Context, b *bench.Bench, pod string) er
 				return err
 			}
 			if names := phaseNames(reported.Phases); !slices.Equal(names, []string{"kubelet_pickup", "grace"}) {
-				return fmt.Errorf("the reported phases of the termination are %q, want kubelet_pickup and grace", names)
+				return fmt.Errorf("the reported phases of the termination are %q, want \"kubelet_pickup\" and "+
+					"\"grace\"", names)
 			}
 			v.Compared++
 			if open := reported.Phases[1].Open; !open || !reported.GoneAt.IsZero() ||

@@ -175,7 +175,7 @@ func (r whatIfRun) startPod(ctx context.Context, pod string, i int, changed bool
 	err = r.b.Node.Report.Wait(ctx, "pod "+pod+" to be ready", 2*startLimit, 20*time.Millisecond,
 		func(context.Context) error {
 			if r.arrivals.Of(pod).ReadyAt.IsZero() {
-				return errors.New("the pod's status does not show this condition yet")
+				return errors.New("the pod's status does not show yet that the pod is ready")
 			}
 			return nil
 		})

@@ -156,7 +156,7 @@ func (g scaledWorkload) addSlow(ctx context.Context, from, size int) error {
 		func(ctx context.Context) error {
 			text, err := explainOnNode(ctx, g.b, "deployment/shop", "-o", "name")
 			if err == nil && strings.Count(text, "pod/") != from+1 {
-				err = errors.New("the agent does not list the new pod of deployment shop yet")
+				err = errors.New("the agent does not list the new pod of deployment \"shop\" yet")
 			}
 			return err
 		})

@@ -157,16 +157,16 @@ func read(name string) (Stack, error) {
 	}
 	data, err := files.ReadFile(path.Clean(name + ".json"))
 	if err != nil {
-		return Stack{}, fmt.Errorf("read the stack %s: %w", name, err)
+		return Stack{}, fmt.Errorf("read the stack %q: %w", name, err)
 	}
 	s := Stack{Name: name, MaxUnattributed: 0.1}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&s); err != nil {
-		return Stack{}, fmt.Errorf("read the stack %s: %w", name, err)
+		return Stack{}, fmt.Errorf("read the stack %q: %w", name, err)
 	}
 	if s.Summary == "" {
-		return Stack{}, fmt.Errorf("read the stack %s: %w", name, errors.New("the field \"summary\" is empty"))
+		return Stack{}, fmt.Errorf("read the stack %q: %w", name, errors.New("the field \"summary\" is empty"))
 	}
 	return s, nil
 }
