@@ -65,7 +65,7 @@ func TestCompletion(t *testing.T) {
 	runs(t, PluginProgram, config, "__complete", "").must(t, ExitOK, "explain\tshow where", "")
 	runs(t, AgentProgram, config, "__complete", "--", "completion", "").must(t, ExitOK, "", "")
 	runs(t, AgentProgram, config, "__complete", "explain", "--server").
-		must(t, ExitOK, "--server\tURL of one agent to query", "")
+		must(t, ExitOK, "--server\tURL of one agent. The command queries this agent", "")
 
 	server.Refuse(func(*http.Request) int { return http.StatusForbidden })
 	runs(t, PluginProgram, config, "__complete", "explain", "").must(t, ExitOK, "pod/\ndeploy/\n", "")
