@@ -248,7 +248,7 @@ endif
 
 # Each run of `make test` also runs a few scenarios on one other stack. The choice of the stack changes, so that every
 # stack is tested from time to time.
-STACKS := certificates cgroup2 coldpause containerd-1.7 eks gke k8s-1.34 mirror stargz
+STACKS := $(filter-out current,$(sort $(notdir $(basename $(wildcard lab/internal/stack/*.json)))))
 NEXT_STACK = $(word $(call CHOICE,$(words $(STACKS))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
 ifeq ($(NODE),yes)
