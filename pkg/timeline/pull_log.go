@@ -266,6 +266,9 @@ func (l *PullLog) Complete(t *Timeline) {
 
 func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
+	if p.Outcome == imagepull.OutcomeDownloaded && p.RequestedAt.IsZero() && l.mayBeOfOther(p, uid) {
+		p.Outcome = imagepull.OutcomeUnknown
+	}
 	if !p.hasAllTimes() {
 		return
 	}

@@ -23,6 +23,9 @@ type imageResponseOf struct {
 	// layersAt is the time of this response. layersAt is zero if no response contained all layers.
 	unpacked []instant
 	layersAt time.Time
+	// missingFor contains the UIDs of pods for which the runtime reported, before the latest pulls of the image, that
+	// the image was absent. Two UIDs are enough to show for each pod whether there was another pod.
+	missingFor []string
 }
 
 // ObserveRuntime records the runtime's responses about images and drops the logged pulls that contradict these
@@ -38,7 +41,10 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 			l.images = map[string]imageResponseOf{}
 		}
 		response := imageResponseOf{o.UID, o.QueriedAt, image.Present, image.FirstPulledAt, image.PulledAt,
-			l.images[name].unpacked, l.images[name].layersAt}
+			l.images[name].unpacked, l.images[name].layersAt, l.images[name].missingFor}
+		if !image.Present {
+			response.noteMissing(o.UID, l.images[name].present)
+		}
 		if image.hasLayers() && !image.Incomplete {
 			response.unpacked, response.layersAt = unpackTimes(image.Layers), o.QueriedAt
 		}
@@ -50,6 +56,26 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 		l.recordModes()
 	}
 	l.noteSandboxes(o)
+}
+
+// noteMissing records that the image was absent when the agent queried the runtime about a pod. If the image was removed
+// since the previous response, the earlier pods do not matter any more.
+func (r *imageResponseOf) noteMissing(uid string, removed bool) {
+	if removed {
+		r.missingFor = nil
+	}
+	if len(r.missingFor) < 2 && !slices.Contains(r.missingFor, uid) {
+		r.missingFor = append(r.missingFor, uid)
+	}
+}
+
+// mayBeOfOther reports whether another pod might have pulled the image before the pull p of a pod ended. If the kubelet
+// pulls images in parallel, containerd stores the image for all pods within a few milliseconds. So if no Event reports
+// the pulls, no evidence shows which pull downloaded the image.
+func (l *PullLog) mayBeOfOther(p *Pull, uid string) bool {
+	return slices.ContainsFunc(l.images[normalizedName(p.Image)].missingFor, func(other string) bool {
+		return other != uid && l.sandboxKnown(other, p.FinishedAt)
+	})
 }
 
 // sandboxSince holds the runtime's responses about a pod's sandboxes. The field begunAt is the start of the earliest
