@@ -13,14 +13,14 @@ import (
 // tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
-	discards bool         // true if containerd discards layers; the agent can then merge the phases pull and unpack
+	discards bool // true if containerd discards layers; the agent can then merge the phases pull and unpack
 	// lateHooks is true if the kubelet reports the end of the last container's post-start hook up to a second late.
 	lateHooks bool
-	waits    waitSamplers // if empty, the tally accepts no larger differences on a busy machine
-	absences []bench.Span // periods in which no agent ran; for such a period, the agent can merge phases
-	stamps   int          // number of compared milestones and spans, whose times come from the control plane's clock
-	refuted  []string     // one message for each milestone or span that is missing or contradicts the truth
-	problems []string
+	waits     waitSamplers // if empty, the tally accepts no larger differences on a busy machine
+	absences  []bench.Span // periods in which no agent ran; for such a period, the agent can merge phases
+	stamps    int          // number of compared milestones and spans, whose times come from the control plane's clock
+	refuted   []string     // one message for each milestone or span that is missing or contradicts the truth
+	problems  []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
 	widestSpan      time.Duration // largest error bound that the agent states for a span
@@ -96,7 +96,9 @@ func (t *tally) addTimeline(timeline agent.Timeline, k knownStartUp) {
 }
 
 // isHookInMain reports whether the phase is the post-start hook of the last container.
-func (k knownLength) isHookInMain() bool { return k.phase == "post_start_hook" && k.container == mainName }
+func (k knownLength) isHookInMain() bool {
+	return k.phase == "post_start_hook" && k.container == mainName
+}
 
 // skewOf returns the largest clock skew that the agent reports. skewOf returns zero if the agent has not proven a skew.
 func skewOf(timeline agent.Timeline) (time.Duration, error) {
