@@ -200,8 +200,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				// The value b.latest is on the node's clock. Limit the error of the estimate to the distance between
-				// b.latest and the control plane's timestamp.
+				// If the bound has no lower limit, the control plane's timestamp is later than b.latest, which is on
+				// the node's clock. Then the new lower limit is as far before b.latest as the timestamp is after it.
 				if b.earliest == minInstant {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
@@ -210,8 +210,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			continue
 		}
 		// If a constraint has a bias, the true instant is probably near one end of the constraint's interval. The bound
-		// takes the constraint's bias only if this end is also an end of the bound's interval. For biasLatest, the
-		// bound's interval can end earlier than the constraint's interval by less than liveSlack. If several
+		// takes the constraint's bias only if this end is also an end of the bound's interval. For biasLatest, it is
+		// enough if the bound's interval ends less than liveSlack before the constraint's interval. If several
 		// constraints have a suitable bias, the bound takes the bias of the most trusted constraint.
 		atEnd := b.bias == biasSlack || b.bias == biasNextSync
 		if atEnd && latest < b.latest || b.bias == biasLatest && b.latest-latest >= liveSlack ||

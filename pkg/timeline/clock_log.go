@@ -15,12 +15,12 @@ const (
 	// than four times a minute.
 	maxClockSets = 256
 	// leastClockSet is the smallest change of the clock that makes the phases of a start-up unclear. A smaller change
-	// moves a timestamp by less than the slacks of the core, so it only widens the error bounds.
+	// moves a timestamp by less than the tolerance durationSlack, so it only widens the error bounds.
 	leastClockSet = durationSlack
-	// watchMost is a time that is certainly longer than the delay of an open watch.
+	// watchMost is certainly longer than the time that an open watch needs to deliver a change.
 	watchMost = time.Minute
-	// MissingClock is the entry in the fields Missing of a Timeline and of a Termination if the node's clock
-	// was set by at least leastClockSet.
+	// MissingClock is an entry in the field Missing of a Timeline or a Termination. It states that the node's clock was
+	// set by at least leastClockSet in total.
 	MissingClock = "clock"
 )
 
@@ -67,7 +67,7 @@ func (l *ClockLog) Sets() []ClockSet { return slices.Clone(l.sets) }
 // delivered the first observation more than watchMost after the change that Observe added last, ApplyTo leaves out all
 // changes.
 func (l *ClockLog) ApplyTo(evidence interface{ Apply(Observation) bool }, first PodSeen) {
-	live := first.Live && first.Pod.ReadAt.IsZero() // the mirror of a static pod can arrive long after its start-up
+	live := first.Live && first.Pod.ReadAt.IsZero() // a static pod's mirror object can arrive long after the start-up
 	if live && first.ArrivedAt.After(l.latest.Add(watchMost)) {
 		return
 	}
@@ -97,8 +97,8 @@ func (l *ClockLog) ChangedBetween(from, until time.Time) (sum time.Duration) {
 		}
 		sum = addBounded(sum, sets[i].By.Abs())
 		if earlier, later := sets[i].readings(); sets[i].By < 0 {
-			// The clock was set back. So at another change between the two events, the clock can show a time before
-			// "from" or after "until".
+			// This change set the clock back. So if there was another change between the two events, the clock can have
+			// shown a time before "from" or after "until" at that other change.
 			if earlier.Before(from) {
 				from = earlier
 			}
@@ -119,8 +119,8 @@ func (o ClockSet) readings() (earlier, later time.Time) {
 	return before, after
 }
 
-// moved returns the time that the clock shows a given duration after the time "from". moved ignores a change if the
-// time "from" might be after the change.
+// moved returns the time that the clock shows when the duration "length" has passed since the clock showed the time
+// "from". moved ignores a change if the time "from" might be after the change.
 func (l *ClockLog) moved(from time.Time, length time.Duration) time.Time {
 	due := from.Add(length)
 	for _, set := range l.sets {
@@ -140,10 +140,10 @@ func addBounded(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// complete adjusts the timeline of a start-up during which the node's clock was set. No evidence shows which
-// timestamps are from before a change. If the clock had never been set, each timestamp would differ by at most the sum
-// of all changes. So complete adds this sum to all error bounds. If the sum is at least leastClockSet, the order of the
-// timestamps is unclear too. Then complete replaces all phases by one phase, PhaseUnattributed.
+// complete adjusts the timeline of a start-up during which the node's clock was set. No evidence shows which timestamps
+// are from before a change. But the changes moved each timestamp by at most the sum of all changes. So complete adds
+// this sum to all error bounds. If the sum is at least leastClockSet, the order of the timestamps is unclear too. Then
+// complete replaces all phases by one phase, PhaseUnattributed.
 func (l *ClockLog) complete(t *Timeline) {
 	by := l.ChangedBetween(t.observableSince(), t.CreatedAt.Add(t.Total))
 	if by == 0 {
@@ -221,7 +221,7 @@ func (p *Pull) clockChanged(by time.Duration) {
 	unclear := by >= leastClockSet
 	bound := addBounded(p.Error, by)
 	if unclear && p.reportedError > 0 {
-		bound = min(bound, max(p.Error, p.reportedError)) // the error bound of the time in the queue no longer matters
+		bound = min(bound, max(p.Error, p.reportedError)) // without Queue, the error bound of Queue no longer matters
 	}
 	if p.Timed || p.Error > 0 {
 		p.Error = bound

@@ -9,8 +9,8 @@ import (
 // evidence keeps only one of these two observations. The choice must not depend on the order of arrival. So the
 // functions below define a total order for each kind of observation.
 
-// compareSightings orders the first sightings of a pod by time. If two sightings have the same time, the sighting of a
-// pod that was still starting comes first. So the evidence misses no start-up.
+// compareSightings orders possible first observations of a pod by time. If two observations have the same time, the
+// observation of a pod that was still starting comes first. So the evidence misses no start-up.
 func compareSightings(a, b firstSighting) int {
 	rank := func(s firstSighting) int {
 		switch {

@@ -21,8 +21,8 @@ const (
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
 	// step. This difference does not include responseDelay. The duration of a pull includes the kubelet's request for
-	// the image's size. A duration can also include the wait in the pull queue. The kubelet measures such a duration
-	// from shortly after the Pulling Event.
+	// the image's size. A duration can also include the wait in the pull queue. The measurement of a duration with this
+	// wait begins shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 
@@ -83,7 +83,7 @@ const (
 	// the step. The best estimate is the arrival time, which is the end of the interval minus eventSlack.
 	biasSlack
 	// The kubelet reports the step only at its next sync. So the best estimate is the end of the interval minus
-	// usualSync.
+	// usualSync, the average delay of this report.
 	biasNextSync
 )
 

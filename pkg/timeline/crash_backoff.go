@@ -18,8 +18,8 @@ func phaseBeforeRun(attempt uint16) Phase {
 }
 
 // phaseBeforeRestart returns the phase before a restart of a container. phaseBeforeRestart also considers whether the
-// container restarted in another sandbox. If the usual back-off was over before this sandbox ran, the kubelet started
-// the container in this sandbox without a wait.
+// container restarted in another sandbox than before. If the usual back-off was over before the new sandbox ran, the
+// kubelet started the container in it without a further wait.
 func (f *fold) phaseBeforeRestart(index int16, attempt uint16) Phase {
 	phase, ended := phaseBeforeRun(attempt), f.bounds.find(milestoneKey{index, attempt - 1, MilestoneFinished})
 	if phase != PhaseCrashBackoff || ended == nil {
@@ -47,7 +47,7 @@ func (f *fold) alsoBeforeRun(c *Container, attempt uint16) []Phase {
 }
 
 // mayLackBackoff reports whether the kubelet might have started a run without a back-off, although the container had
-// been restarted before. There are two reasons:
+// been restarted before. This is possible in two cases:
 //   - The kubelet restarted and forgot the back-off. Then the wait is shorter than the usual back-off.
 //   - The container had run so long that the kubelet forgot the back-off.
 //

@@ -266,9 +266,9 @@ func mustBeOfAttempt(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
 
-// refusalConstraints returns constraints on the time of a container's first refusal. If isUndatedRefusal returns true,
-// the constraint contains the time from refusedAt. refusalConstraints returns no constraint if isUndatedRefusal returns
-// false, or if the time from refusedAt is unknown or later than the first report of the refusal.
+// refusalConstraints returns constraints on the time of a container's first refusal, from the Event that refusedAt
+// finds. It returns no constraint in three cases: isUndatedRefusal returns false, refusedAt finds no time, or this time
+// is later than the first report of the refusal.
 func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	at, known := f.refusedAt(index)
 	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {

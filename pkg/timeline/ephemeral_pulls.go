@@ -42,7 +42,7 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	case PodSeen:
 		o = d.keepUnreported(seen)
 	case ClockSet:
-		return d.clock.Observe(seen) // the pod can be much older than the pulls
+		return d.clock.Observe(seen) // not for d.evidence, because the pod can be much older than the pulls
 	}
 	return d.evidence.Apply(o)
 }
@@ -91,9 +91,9 @@ func (c *Container) hasRun() bool { return c.State == StateRunning || c.State ==
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
-// Settled reports whether the agent can stop waiting for evidence about the pulls. Settled returns true after all
-// ephemeral containers have started or the pod is deleted, and the agent expects no more relevant evidence. If the
-// agent gives up waiting for the ephemeral containers, Settled also returns true.
+// Settled reports whether the agent can stop waiting for evidence about the pulls. Settled returns true under two
+// conditions: all ephemeral containers have started or the pod is deleted, and the agent expects no more relevant
+// evidence. If the agent gives up waiting for the ephemeral containers, Settled also returns true.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the pod from the latest PodSeen, with only the ephemeral containers that the evidence covers.

@@ -143,7 +143,7 @@ type containerEvidence struct {
 	failedBeforeRun bool
 	pullStatuses    []pullStatus // the earliest entries, in order of time
 	// statusGapAt is the arrival time of the latest waiting status that might follow a restart of the kubelet. After a
-	// restart, the kubelet reports no failed pull until it tries the pull again. A status from a list also counts,
+	// restart, the kubelet reports no failed pull until it tries the pull again. Each status from a list counts too,
 	// because the agent can have missed earlier statuses.
 	statusGapAt instant
 	firstRun    firstRun
@@ -290,9 +290,9 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. The caller must also pass each ClockSet, including the earlier ones (ClockLog.ApplyTo). Apply returns false if
-// the observation changes only these values: the latest pod object, the arrival time of the latest waiting reason, and
-// the time of the latest request that the runtime answered.
+// pods. The caller must also pass each ClockSet, including those from before the pod's first observation
+// (ClockLog.ApplyTo). Apply returns false if the observation changes only these values: the latest pod object, the
+// arrival time of the latest waiting reason, and the time of the latest request that the runtime answered.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

@@ -93,8 +93,8 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	// A normal waiting reason after a failed pull suggests that the kubelet restarted. A status from a list also counts
-	// (see statusGapAt). A status of a pod that is being deleted does not count.
+	// The kubelet might have restarted if a normal waiting reason follows a failed pull, or if the status comes from a
+	// list (see statusGapAt). A status of a pod that is being deleted does not count.
 	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
 	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0

@@ -105,8 +105,8 @@ func (e *Evidence) networkDownUntil() (until instant) {
 // manyOccurrences occurrences.
 const manyOccurrences = 4096
 
-// isContinuous reports whether the kubelet retried without a gap from the first to the latest occurrence. If this time
-// is longer than the sum of the longest waits between h.count attempts, there was a gap.
+// isContinuous reports whether the kubelet retried without a gap from the first to the latest occurrence. There was a
+// gap if the time between these two occurrences is longer than the sum of the longest waits between h.count attempts.
 func (h obstacleEvent) isContinuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.fromRuntime {

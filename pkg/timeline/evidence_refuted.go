@@ -92,11 +92,11 @@ func (e *Evidence) refuter(index int16) refuter {
 // firstWorkStart returns the earliest possible time at which the kubelet began to work on a container:
 //   - For an image volume, this is the time at which the kubelet picked up the pod (status.startTime). The kubelet
 //     always pulls the image later.
-//   - For an ephemeral container, the first sandbox must run. The kubelet starts ephemeral containers before all other
-//     containers.
-//   - For any other container, the first sandbox must run, the earlier init containers must have ended, and the earlier
-//     sidecars must have started. The kubelet does not wait for earlier main containers: it continues with the next
-//     container even if a main container cannot start.
+//   - The kubelet begins to work on an ephemeral container only after the first sandbox runs, but starts ephemeral
+//     containers before all other containers.
+//   - The kubelet begins to work on any other container only after the first sandbox runs, the earlier init containers
+//     have ended, and the earlier sidecars have started. The kubelet does not wait for earlier main containers: it
+//     continues with the next container even if a main container cannot start.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -154,7 +154,8 @@ func (r refuter) reasonToRefute(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
 	case p.image != r.image && imageWithHash(r.images, p.image) != "":
-		// The Event names another image of the container. The runtime's facts are not about that image.
+		// The Event names an image that the container had earlier or later. The runtime's facts are not about that
+		// image.
 	case p.latest < r.absentUntil:
 		return "the runtime reports that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:

@@ -70,7 +70,7 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	return t, until
 }
 
-// newFold combines the constraints of each milestone and builds the chains of steps.
+// newFold combines the constraints of each milestone and lists the steps of the pod and of each container.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
 	f.containers = f.containersInOrder()
@@ -159,7 +159,7 @@ func (f *fold) containersInOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble uses the chains of steps to compute the timeline from the pod's creation to the end of the start-up.
+// assemble uses the steps from newFold to compute the timeline from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -239,7 +239,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// uniqueConflicts returns the conflicts without duplicates. Several chains can report the same conflict.
+// uniqueConflicts returns the conflicts without duplicates. The fold can find the same conflict more than once.
 func (f *fold) uniqueConflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {

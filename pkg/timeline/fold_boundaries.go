@@ -12,7 +12,7 @@ type boundary struct {
 	phases     []Phase
 	container  string
 	attempt    uint16
-	from       instant // the estimate of the previous milestone in the same chain
+	from       instant // the estimate of the previous known milestone in the same chain (list of steps)
 	concurrent bool    // the step before the milestone happens in parallel with the kubelet's work
 	// readyAt is the time at which a container was ready during the run that ends at the boundary, or nil. From readyAt
 	// on, the pod waited for otherWait, and not for this container. If otherWait is nil, nothing else delayed the pod.
@@ -20,10 +20,11 @@ type boundary struct {
 	otherWait *phaseCandidates
 }
 
-// boundaries returns the known boundaries from scheduling to readiness, in order of time. The chain that contains a
-// milestone determines the phases of its boundary. If the kubelet works on one container during another container's
-// back-off, the phases show this work, and not the back-off. If a container ends while the kubelet works on another
-// container, the end is not a boundary, because the kubelet finishes the work on the other container first.
+// boundaries returns the known boundaries from scheduling to readiness, in order of time. The phases of a boundary come
+// from the chain that contains the milestone. A chain holds the steps of the pod or of one container. If the kubelet
+// works on one container during another container's back-off, the phases show this work, and not the back-off. If a
+// container ends while the kubelet works on another container, the end is not a boundary, because the kubelet finishes
+// the work on the other container first.
 func (f *fold) boundaries() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -52,8 +53,8 @@ func (f *fold) boundaries() []boundary {
 	}
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
-		// The pod's last steps can lack evidence. These steps happened before the first evidence about a container, so
-		// the first boundary in "work" gets their phases.
+		// The last steps before the work on containers can lack evidence. These steps happened before the first
+		// evidence about a container, so the first boundary in "work" gets their phases.
 		work[0].phases, work[0].container = uniquePhases(pending, work[0].phases), ""
 	}
 	return path[1 : first+len(work)] // path[0] is the creation of the pod
@@ -62,7 +63,8 @@ func (f *fold) boundaries() []boundary {
 // shareUnordered handles main containers whose milestones have wide intervals, for example because timestamps are
 // truncated to seconds. If the milestones of two containers have overlapping intervals, no evidence shows on which
 // container the kubelet worked first. So shareUnordered adds the phases of each of these two boundaries to the other
-// boundary. The later pulls of an image volume also have no fixed order relative to the work on main containers.
+// boundary. The pulls of an image volume after a failed pull also have no fixed order relative to the work on main
+// containers.
 func (f *fold) shareUnordered(work []boundary) {
 	unordered := func(b *boundary) bool { return f.isOfMainContainer(b) || f.isLaterPull(b) }
 	vague := func(b *boundary) bool {
@@ -80,7 +82,7 @@ func (f *fold) shareUnordered(work []boundary) {
 		}
 		for j := range own {
 			if short && own[i].from >= own[j].bound.estimate() {
-				continue // the container's work began after the other milestone
+				continue // the kubelet's work on the container began after the other milestone
 			}
 			if unordered(&own[j]) && own[j].bound.overlapsWith(own[i].bound) &&
 				own[j].container != own[i].container {
@@ -128,8 +130,8 @@ func (f *fold) awaitsStart(b *boundary) bool {
 	})
 }
 
-// isFirst reports whether the boundary is the first known milestone of its chain. No evidence shows when the step
-// before the first known milestone began.
+// isFirst reports whether the boundary is the first known milestone of its chain (list of steps). No evidence shows
+// when the step before the first known milestone began.
 func (b boundary) isFirst() bool { return b.from == minInstant }
 
 // needsNoKubelet reports whether the boundary ends a step that happens without the kubelet.
@@ -202,8 +204,8 @@ func (f *fold) addPhase(first int, phase Phase) {
 	}
 }
 
-// appendBoundaries adds a boundary for each known step of a chain, except undated steps. The result "pending" holds the
-// phases after the last boundary.
+// appendBoundaries adds a boundary for each step of the chain c whose milestone is known, except undated steps. The
+// result "pending" holds the phases after the last boundary.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)

@@ -28,8 +28,8 @@ func withCredentials(bounded, credentials, duration time.Duration) time.Duration
 
 // credentialTime returns the part of a pull's measured duration that a credential plugin might have used. Kubelets up
 // to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The credential plugin ends before
-// the image's manifest arrives. If the image was pulled more than once, the manifest can belong to another pull. For
-// failed pulls, see failedCredentialTime.
+// the image's manifest arrives, so the result is at most the time until this arrival. But if the image was pulled more
+// than once, the manifest can belong to another pull and sets no limit. For failed pulls, see failedCredentialTime.
 func (f *fold) credentialTime(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -195,7 +195,7 @@ func (f *fold) undatedSandboxWork(end milestoneKey) time.Duration {
 
 // undatedRetry handles the phase after the last obstacle if no timestamp shows when the sandbox began. It returns how
 // much of the phase can have another cause. The phase ends with a later step of the runtime's work on the sandbox. The
-// kubelet might have been stopped, exactly as in a phase that ends when the sandbox begins.
+// kubelet might have been stopped during the phase, as in a phase that ends when the sandbox begins.
 func (f *fold) undatedRetry(s Span, begin, end milestoneKey) time.Duration {
 	if s.Phase == PhaseUnattributed || len(f.obstacles) == 0 {
 		return 0
@@ -211,8 +211,8 @@ func (f *fold) undatedRetry(s Span, begin, end milestoneKey) time.Duration {
 
 // missedObstacles returns the part of a phase before the sandbox that unknown obstacles might have caused. The agent
 // might have missed Events about obstacles if the Event watch began after the kubelet picked up the pod. The kubelet
-// doubles its wait after each failure. So each wait is at most as long as all earlier waits together, plus the first
-// wait.
+// doubles its wait after each failure. So the wait during which the watch began is at most as long as all earlier waits
+// together, plus the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {

@@ -61,11 +61,12 @@ func (f *fold) withLookupInPull(phases []Phase) []Phase {
 
 // lookupAfterBackoff returns how long the kubelet might have looked up registry credentials at the end of a back-off. A
 // kubelet of version 1.33 or later looks up the credentials before it checks whether the back-off is over
-// (pkg/kubelet/images, EnsureImageExists). The kubelet does not cache the failure of a credential plugin. So a slow
-// lookup usually takes as long as the lookup before the first request for the image. The lookup before this request
-// took at most the time since the kubelet could work on the container. If this time is at most statusPatience, it does
-// not prove a slow lookup, so the result is 0. If the image's checks failed before the first request, the time of the
-// lookup is unknown. The wait for the end of the back-off itself is never part of the result.
+// (pkg/kubelet/images, EnsureImageExists). The kubelet does not cache the failure of a credential plugin, so it runs
+// the plugin again. So a slow lookup usually takes as long as the lookup before the first request for the image. The
+// lookup before this request took at most the time since the kubelet could work on the container. If this time is at
+// most statusPatience, it does not prove a slow lookup, so the result is 0. If a check of the image failed before the
+// first request, the time of the lookup is unknown, so the result is also 0. The wait for the end of the back-off
+// itself is never part of the result.
 func (f *fold) lookupAfterBackoff(s Span, begin milestoneKey) time.Duration {
 	if s.Phase != PhaseImageBackoff || begin.container == podWide {
 		return 0

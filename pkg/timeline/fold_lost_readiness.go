@@ -94,7 +94,7 @@ func (f *fold) onlyReadinessProbe() *Container {
 }
 
 // phasesAfterLoss returns the possible phases of a pod whose containers had all been ready, after one of these
-// containers lost its readiness. The lost readiness can be more recent than the last known milestone.
+// containers lost its readiness. The container can have lost its readiness after the last known milestone.
 func (f *fold) phasesAfterLoss(lost *Container) phaseCandidates {
 	w := phaseCandidates{phases: []Phase{probePhase(lost.ReadinessProbe, PhaseReadinessProbe)}}
 	if f.onlyReadinessProbe() == lost {
@@ -118,9 +118,9 @@ func (f *fold) phasesWithGates() []Phase {
 }
 
 // undatedLoss reports whether the phase s can have a cause other than s.Cause, in two cases:
-//   - A container was no longer ready when the last container became ready. After a restart, a kubelet before version
-//     1.35 also reports a container as not ready until the container's next probe (UpdatePodStatus in
-//     pkg/kubelet/prober).
+//   - A container was no longer ready when the last container became ready. Either the container lost its readiness, or
+//     the kubelet restarted: after a restart, a kubelet before version 1.35 reports a container as not ready until the
+//     container's next probe (UpdatePodStatus in pkg/kubelet/prober).
 //   - A container restarted while the pod waited for its readiness gates. The kubelet needs time to report that the
 //     container runs.
 func undatedLoss(s Span, begin, end milestoneKey) bool {
@@ -191,8 +191,9 @@ func (f *fold) waitBesides(end *boundary, later []boundary) *phaseCandidates {
 }
 
 // isOtherWait reports whether the pod waits for the step before the boundary o, no matter what the container of the
-// boundary "end" does. The result is true for steps of other main containers, and for the readiness gates. The end of a
-// run whose container had been ready does not delay the pod.
+// boundary "end" does. The result is true for steps of other main containers, and for the readiness gates. If the
+// boundary o is the end of a run whose container had been ready, the result is false, because such an end does not
+// delay the pod.
 func (f *fold) isOtherWait(o, end *boundary) bool {
 	switch {
 	case o.readyAt != nil:

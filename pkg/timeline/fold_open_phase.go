@@ -174,7 +174,8 @@ func (f *fold) nothingStarted() bool {
 			MilestoneSandboxRunning}) == nil
 }
 
-// nextStep returns the possible phases after the last known step, or nil if the last step of the chain is known.
+// nextStep returns the possible phases after the last known step of a chain (the steps of the pod or of one container).
+// The result is nil if the last step of the chain is known.
 func (f *fold) nextStep(c chain) *phaseCandidates {
 	next := 0
 	for i, s := range c.steps {

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound can raise
-// the lower bounds of all later milestones in the sequence. But a reduced upper bound can reduce only the upper bound
-// of the previous milestone. If the fold stops early, intervals are wider than necessary, but never wrong.
+// maxTighteningRounds is the maximum number of passes over all sequences of milestones. In one pass, a raised lower
+// bound can raise the lower bounds of all later milestones in the sequence. But a reduced upper bound can reduce only
+// the upper bound of the previous milestone. If the fold stops early, intervals are wider than necessary, but never
+// wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in the order in which they must have happened.
@@ -30,9 +31,10 @@ func (f *fold) milestonesInOrder() []sequence {
 			continue
 		}
 		done := f.firstSuccess(c, steps)
-		// If an init container has remaining steps, it ran again, because the pod got a new sandbox or because all
-		// containers were restarted. For a sidecar, the remaining steps begin with the end of the first run. For an
-		// image volume, the remaining steps can happen after the creation of a container.
+		// The remaining steps are all steps after the first "done" steps. If an init container has remaining steps, it
+		// ran again, because the pod got a new sandbox or because all containers were restarted. For a sidecar, the
+		// remaining steps begin with the end of the first run. For an image volume, the remaining steps can happen
+		// after the creation of a container.
 		if remaining := f.knownMilestones(steps); done < len(steps) {
 			if c.Kind == KindImageVolume {
 				remaining = slices.Concat(gate, remaining)

@@ -14,9 +14,9 @@ type step struct {
 	also     []Phase // further phases that the step can contain
 }
 
-// belongsToPrevious reports whether the whole time of a step belongs to the previous container. The argument "phases"
-// holds the possible phases of this time. If the time can contain work on the chain's own container, belongsToPrevious
-// returns false.
+// belongsToPrevious reports whether the whole time of a step belongs to the container before the step's own container.
+// The argument "phases" holds the possible phases of this time. If the time can contain work on the step's own
+// container, belongsToPrevious returns false.
 func (s step) belongsToPrevious(phases []Phase) bool {
 	return s.previous && !slices.ContainsFunc(phases, func(p Phase) bool {
 		return p != PhasePostStartHook && p != PhaseKubeletSync
@@ -27,7 +27,7 @@ func (s step) belongsToPrevious(phases []Phase) bool {
 type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
-	attempt   uint16 // the number of the container's attempt; the milestones of the pod do not contain this number
+	attempt   uint16 // the container's attempt; the keys of pod-wide milestones do not contain it
 	probes    bool   // the chain covers the time from the last start of a container to readiness
 }
 

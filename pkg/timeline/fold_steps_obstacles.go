@@ -50,12 +50,12 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	return uniquePhases(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
-// phasesBefore returns the phases that are possible between two times: the kubelet picked up the pod, and the first
-// Event about an obstacle was created. containerd 1.x, CRI-O and cri-dockerd pull an absent sandbox image and prepare
-// the sandbox before they call the network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls
-// the network plugin first. The search for the runtime handler is the first step of containerd 2. containerd 1.x and
-// older versions of CRI-O first pull the sandbox image. Before this pull, CRI-O can wait for the configuration of the
-// network plugin.
+// phasesBefore returns the possible phases between the kubelet's pickup of the pod and the first Event about an
+// obstacle. containerd 1.x, CRI-O and cri-dockerd pull an absent sandbox image and prepare the sandbox before they call
+// the network plugin (containerd 1.7: pkg/cri/server/sandbox_run.go). containerd 2 calls the network plugin before this
+// work. containerd 2 looks for the runtime handler even earlier, as its first step. containerd 1.x and older versions
+// of CRI-O look for the runtime handler only after they have pulled the sandbox image. Before this pull, CRI-O can wait
+// for the configuration of the network plugin.
 func (f *fold) phasesBefore(h *obstacleEvent) []Phase {
 	row := h.row()
 	switch {

@@ -82,8 +82,9 @@ func (f *fold) followsProbedSidecar(c *Container) bool {
 
 // mayRepeatProbe reports whether the time between two milestones can include a repeated startup probe of a sidecar: see
 // followsProbedSidecar. The argument w holds the possible phases of this time. Usually, an Event about a second request
-// for the image shows that the kubelet restarted. But this Event might be lost if no Event shows the first request, or
-// if no Event shows the end of the pull. A completed wait of at most presentPatience is too short for a restart.
+// for the image shows that the kubelet restarted. But if the agent did not receive the Event about the first request or
+// the Event about the end of the pull, the Event about the second request might be lost too. A completed wait of at
+// most presentPatience is too short for a restart.
 func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates) bool {
 	index, open := f.index(w.container), to.origins == 0
 	if index == podWide || !open && until.sub(from.estimate()) <= presentPatience {
@@ -104,7 +105,8 @@ func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates)
 }
 
 // mayHideRepeatedProbe reports whether the kubelet's work between two containers can include a repeated startup probe:
-// see followsProbedSidecar. The kubelet usually continues immediately after the startup probe of a sidecar.
+// see followsProbedSidecar. The kubelet usually continues immediately after the startup probe of a sidecar. So only a
+// phase longer than presentPatience can include a repeated probe.
 func (f *fold) mayHideRepeatedProbe(s Span, begin, end milestoneKey) bool {
 	if s.Phase != PhaseKubeletSync || begin.milestone != MilestoneStarted || begin.container == end.container ||
 		end.container == podWide || s.Duration() <= presentPatience {

@@ -138,7 +138,7 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 }
 
 // isLateReplacement examines the time from the milestone "from" to the beginning of another sandbox. It reports whether
-// the loss of the earlier sandbox alone might not explain this time.
+// this time is so long that the replacement of the lost sandbox might not be its only reason.
 func isLateReplacement(from, to *bound, w phaseCandidates) bool {
 	return to.key.container == podWide && slices.Contains(w.phases, PhaseSandboxLost) &&
 		to.latest.sub(from.earliest) > sandboxPatience
@@ -176,8 +176,8 @@ func (f *fold) createdBefore(c *Container, milestone *bound) bool {
 }
 
 // watchesReplacement reports whether the agent received all Events about obstacles between the milestone "from" and the
-// instant "until". No observation shows that the agent closed a watch because the pod needed no more Events. So a watch
-// counts only if it opened after the milestone, or if it delivered an Event about a later obstacle.
+// instant "until". The agent closes a watch when the pod needs no more Events, and no observation shows this. So a
+// watch counts only if it opened after the milestone, or if it delivered an Event about a later obstacle.
 func (f *fold) watchesReplacement(from *bound, until instant) bool {
 	if missed := f.e.eventsMissedUntil(); f.e.mayHaveMissedEvents(until) || missed != 0 && missed > from.earliest {
 		return false

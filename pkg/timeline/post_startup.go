@@ -9,8 +9,8 @@ type PostStartup struct {
 	Event *EventMessage // the first occurrence of an Event
 }
 
-// CompletedRun is a completed run of a container. The timestamps come from the pod's status, which contains whole
-// seconds.
+// CompletedRun is a run of a container that has ended, with any exit code. The timestamps come from the pod's status,
+// which contains whole seconds.
 type CompletedRun struct {
 	Container string
 	Attempt   int // number of earlier starts of the container

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. For approximately the last minute, the log keeps every sample. For
-// earlier times, the log keeps one sample every six seconds. So the log covers one hour. The agent does not follow a
-// start-up for longer than one hour.
+// These limits restrict the samples in a PressureLog to 48 KiB. For approximately the last minute, the log keeps every
+// sample. For earlier times, the log keeps one sample every six seconds. So the log covers one hour. The agent does not
+// follow a start-up for longer than one hour.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256

@@ -8,7 +8,7 @@ type Reached struct {
 	ScheduledAt time.Time
 	// InitializedAt is the time when every init container had succeeded and every sidecar had started. From this time
 	// on, the kubelet could start the main containers. If a pod has no init containers and no sidecars, InitializedAt
-	// is the time when the kubelet acknowledged the pod.
+	// is the time when the kubelet picked up the pod.
 	InitializedAt time.Time
 	ReadyAt       time.Time
 	// Containers lists all containers except ephemeral containers. The list is in the order in which the kubelet

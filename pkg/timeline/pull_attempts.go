@@ -88,7 +88,7 @@ func (f *fold) pullOf(c *Container, a pullAttempt) Pull {
 	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
 		!p.FinishedAt.Before(p.RequestedAt) {
 		p.Credentials = f.failedCredentialTime(requested, finished)
-		p.Error = max(f.spanError(requested, finished), p.Credentials) // covers the time in the queue and the pull
+		p.Error = max(f.spanError(requested, finished), p.Credentials) // one error bound for the sum of Queue and Pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
 		return p // nothing was pulled, a time is unknown, or the end is before the start

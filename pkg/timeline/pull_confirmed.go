@@ -50,7 +50,7 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// pickupOrCreation returns the time when the kubelet acknowledged the pod (status.startTime). If this time is unknown,
+// pickupOrCreation returns the time when the kubelet picked up the pod (status.startTime). If this time is unknown,
 // pickupOrCreation returns the pod's creation time. No pull for the pod ended before the returned time. The returned
 // time is truncated to seconds.
 func (f *fold) pickupOrCreation() time.Time {

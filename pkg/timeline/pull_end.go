@@ -93,8 +93,9 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 }
 
 // addStamp notes in the pull p that a timestamp of the image limits the end of p, although another pod's pull might
-// have written this timestamp. PullLog knows the pulls of other pods. Without the timestamp, only the kubelet's Event
-// limits the end of p. If the Event seems to be late, only the start of p limits its end.
+// have written this timestamp. PullLog, which knows the pulls of other pods, decides later whether the timestamp
+// counts. Without the timestamp, only the kubelet's Event limits the end of p. If the Event seems to be late, only the
+// start of p limits its end.
 func (f *fold) addStamp(p *Pull, index int16, finished *bound) {
 	end, event := f.pulls[index].runtimeEnd, f.pulls[index].pulled
 	if !end.ofLatest || finished == nil || finished.earliest != end.earliest || event.beganAt() == minInstant ||

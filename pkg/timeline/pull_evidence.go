@@ -57,8 +57,8 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		p.maybeRestart = true
 	case pulled.present && e.createFailureUndated(index) && e.mayMissFirstEvents() &&
 		!f.isFirstAttempt(index, pulled.window):
-		// The Event about the first attempt to create the container might have expired. So this Event might concern a
-		// later attempt.
+		// The Event about the first attempt to create the container might have expired. So the Pulled Event might
+		// concern a later attempt.
 	default:
 		p.pulled = pulled
 	}

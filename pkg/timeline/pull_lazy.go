@@ -24,7 +24,7 @@ func (i *Image) hasMountedLayers() bool {
 // downloaded no layer. There are two possible reasons: the runtime mounted a layer from the registry (Layer.Remote), or
 // a lazy snapshotter asked the registry about a layer. The snapshotter asks before the runtime unpacks the layer. If
 // the runtime unpacked only one layer after the given time, usesRegistryAfter assumes that the snapshotter asked about
-// this layer earlier.
+// this layer before the given time.
 func (i *Image) usesRegistryAfter(then time.Time) bool {
 	unpacked := 0
 	for _, l := range i.Layers {

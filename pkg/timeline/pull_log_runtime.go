@@ -156,8 +156,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 
 // requestRefuted reports whether the runtime contradicts the Event about a pull request. The runtime contradicts the
 // Event if the pod had no sandbox at the time of the request. Until the runtime responds, the request counts as a pull
-// in the queue. Another pod can request a pull later. If this later pull ends while the request is open, the two pulls
-// might have run in parallel. Then PullLog does not set BlockedBy of the later pull.
+// in the queue. Another pod can request a pull later. If this later pull ends while the earlier request is open, the
+// two pulls might have run in parallel. Then PullLog does not set BlockedBy of the later pull.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

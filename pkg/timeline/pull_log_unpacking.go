@@ -98,8 +98,8 @@ func (l *PullLog) unpackWaits(p *Pull, uid string) (waits []unpackWait) {
 }
 
 // mayUnpack reports whether the runtime might have unpacked a layer of the pull p for a pull of another pod. If the
-// other pull began after the time "lockedBy", p already held its first lock. A pull of the same image does not count,
-// because it downloads the same layers at once.
+// other pull began after the time "lockedBy", p already held its first lock, and did not wait for the other pull. A
+// pull of the same image does not count, because it downloads the same layers at once.
 func (l *PullLog) mayUnpack(layer Layer, p *Pull, uid string, lockedBy time.Time) bool {
 	if layer.UnpackedAt.Before(l.completeSince) {
 		return true
@@ -119,9 +119,10 @@ func (l *PullLog) mayUnpack(layer Layer, p *Pull, uid string, lockedBy time.Time
 	})
 }
 
-// mayPullUnnoticed reports whether another pod's pull might have been running when the runtime had unpacked a layer.
-// For an agent without Events, mayPullUnnoticed uses only the runtime's responses about images. The pull of an absent
-// image might have been running. The pull of a present image counts if it ended later than the unpacking.
+// mayPullUnnoticed reports whether another pod's pull might have been running when the runtime unpacked a layer. It
+// serves an agent without Events, so it uses only the runtime's last responses about images. If the runtime reported an
+// image as absent at most staleRequest before the unpacking, or after it, a pull of this image might have been running.
+// The pull of a present image counts if it did not end before the unpacking, and if the image might contain the layer.
 func (l *PullLog) mayPullUnnoticed(layer Layer, image, uid string) bool {
 	for name, o := range l.images {
 		switch {

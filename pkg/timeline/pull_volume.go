@@ -81,8 +81,8 @@ func (e *Evidence) statusFailuresOf(index int16) (first *failureEvent, later []f
 // it pulls the volume's image again. With the policy Always, even the first failed pull can come after the first
 // container. So after a failed pull, stepsBeforeContainers counts only the steps that certainly happened before the
 // work on the containers. If no evidence shows a failed pull, stepsBeforeContainers counts all steps before the first
-// step that certainly happened later than this work began. Such a late step shows that an earlier pull failed
-// unnoticed.
+// step that certainly happened after the beginning of the work on the containers. Such a late step shows that an
+// earlier pull failed unnoticed.
 func (f *fold) stepsBeforeContainers(c *Container, steps []step) int {
 	began, worked, created := maxInstant, maxInstant, f.e.firstCreatedBy()
 	for _, o := range f.containers {
@@ -273,8 +273,8 @@ func isUnfinishedPull(m Milestone) bool {
 }
 
 // laterPullTime returns how long, at most, the kubelet pulled the image of a volume between the milestone "from" and
-// the instant "until". laterPullTime does not count the first attempt. If the Events do not show all of these pulls,
-// the result is the whole time between from and until.
+// the instant "until". laterPullTime does not count the first attempt. If a later attempt might be missing from the
+// Events, the result is the whole time from "from" to "until".
 func (f *fold) laterPullTime(index int16, from *bound, until instant) (busy time.Duration) {
 	evidence, p := f.e.pullEventsOf(index), &f.pulls[index]
 	known := f.knowsAllEvents() && (from.key.container != index || !isUnfinishedPull(from.key.milestone))

@@ -10,8 +10,8 @@ const (
 	// The log keeps the latest silences.
 	maxSilences = 64
 	// leastSilence is the minimum overlap of a silence and a phase. If a silence overlaps a phase for a shorter time,
-	// the silence does not count as a possible cause of delay. This comparison adds the duration catchUp to the end of
-	// the silence.
+	// the silence does not count as a possible cause of delay. For this comparison, a silence lasts longer by the
+	// duration catchUp.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the time that the runtime usually needs, after a silence, to finish the requests that arrived during
 	// the silence.

@@ -89,8 +89,8 @@ func (e *Evidence) beforeAgent() bool {
 }
 
 // inScope reports whether the pod might have reached the node after Scope.Since. inScope uses the pod's creation time
-// only if no better time is known. The creation can be days earlier, because the pod might have waited for the
-// scheduler or the node.
+// only if no better time is known. The creation can be days before the pod reached the node, because the pod might have
+// waited for the scheduler or the node.
 func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }

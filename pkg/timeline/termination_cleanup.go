@@ -2,13 +2,13 @@ package timeline
 
 import "time"
 
-// usualCleanup is longer than the usual cleanup after a pod's last container, if no component is slow. The kubelet
-// lists the containers once a second and limits the rate of its status updates. The kubelet looks for volumes to
-// unmount every 100 ms, and checks every 300 ms whether all volumes are unmounted (pkg/kubelet/volumemanager).
+// usualCleanup is more than the usual time of the cleanup after a pod's last container, if no component is slow. The
+// kubelet lists the containers once a second and limits the rate of its status updates. The kubelet looks for volumes
+// to unmount every 100 ms, and checks every 300 ms whether all volumes are unmounted (pkg/kubelet/volumemanager).
 const usualCleanup = 2 * time.Second
 
-// hiddenInSandboxStop returns the other parties that can delay the end of the sandbox. CRI-O calls the network plugin
-// before it stops the sandbox (server/sandbox_stop.go).
+// hiddenInSandboxStop returns the phases of other parties that can delay the end of the sandbox. CRI-O calls the
+// network plugin before it stops the sandbox (server/sandbox_stop.go).
 func (f *terminationFold) hiddenInSandboxStop() []Phase {
 	if f.e.networkLast {
 		return nil
@@ -16,9 +16,10 @@ func (f *terminationFold) hiddenInSandboxStop() []Phase {
 	return f.networkRemoval()
 }
 
-// hiddenInObjectDeletion returns the other parties that can delay the kubelet's release of the object. containerd calls
-// the network plugin after it stopped the sandbox (internal/cri/server/sandbox_stop.go), and the kubelet waits for
-// this call. Then the kubelet waits until all volumes are unmounted. Finally, the kubelet calls the API server.
+// hiddenInObjectDeletion returns the phases of other parties that can delay the kubelet's release of the object.
+// containerd calls the network plugin after it has stopped the sandbox (internal/cri/server/sandbox_stop.go), and the
+// kubelet waits for this call. Then the kubelet waits until all volumes are unmounted. Finally, the kubelet calls the
+// API server.
 func (f *terminationFold) hiddenInObjectDeletion() []Phase {
 	hidden := f.networkRemoval()
 	if f.e.pod.RemoteVolumes {

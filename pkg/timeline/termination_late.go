@@ -2,10 +2,11 @@ package timeline
 
 import "time"
 
-// restartTakes is the shortest time between the kubelet's first request to stop a container and its next request after
-// a restart. After its start, the kubelet waits for at least 1 s before it lists its pods (kubelet:
-// config/apiserver.go, WaitForAPIServerSyncPeriod). A killed process usually ends within 0.1 s. So if a container
-// stops at most 1 s after the end of its grace period, the reason is a slow kill, and not a restart of the kubelet.
+// restartTakes is the shortest time between the kubelet's first request to stop a container and its next such request
+// after a restart of the kubelet. After its start, the kubelet waits for at least 1 s before it lists its pods
+// (kubelet: config/apiserver.go, WaitForAPIServerSyncPeriod). A killed process usually ends within 0.1 s. So if a
+// container stops at most 1 s after the end of its grace period, the reason is a slow kill, and not a restart of the
+// kubelet.
 const restartTakes = instant(time.Second)
 
 // stopsBy returns the latest time at which the runtime kills a container. stopsBy assumes that the kubelet sends only

@@ -11,9 +11,9 @@ import (
 )
 
 // describeQueue describes, as text, why the pulls in the given spans waited in the node's pull queue. The text is
-// empty if the evidence names no other pull. If several pulls were ahead, the text does not blame a single pull for
-// the whole wait. If the other pull was of the same image, the text also names the registry. Even without the queue,
-// the pod would wait for this download.
+// empty if the evidence names no other pull. If several pulls were ahead, the text does not blame a single pull for the
+// whole wait. If the other pull was of the same image, the text also names the registry, because the pod would wait for
+// this download even without the queue.
 func (t Timeline) describeQueue(spans []Span) string {
 	by := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
