@@ -25,7 +25,7 @@ type fold struct {
 	containers []*Container // sorted in the order in which the kubelet starts the containers
 	pod        chain
 	sandboxes  []chain // the sandboxes after the first sandbox
-	chains     []chain // one chain for each container
+	chains     []chain // one chain (list of steps) for each container
 	ready      []chain // one or two chains: see readySteps
 	// obstacleEvents holds the result of obstacleEventsWithRuntime.
 	obstacleEvents []obstacleEvent

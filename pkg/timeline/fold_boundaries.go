@@ -100,7 +100,7 @@ func (b *boundary) isTruncatedStart() bool {
 		b.bound.origins.has(originStatus) && !b.bound.origins.has(originRuntime)
 }
 
-// addCandidates adds further possible phases of the time before the boundary.
+// addCandidates adds further possible phases of the time before the milestone of the boundary b.
 func (b *boundary) addCandidates(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -112,7 +112,7 @@ func (b *boundary) addCandidates(phases []Phase) {
 	}
 }
 
-// isOfMainContainer reports whether a boundary is part of the kubelet's work on a main container.
+// isOfMainContainer reports whether the milestone of the boundary b is part of the kubelet's work on a main container.
 func (f *fold) isOfMainContainer(b *boundary) bool {
 	return !b.concurrent && b.bound.key.container != podWide &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {
@@ -120,25 +120,25 @@ func (f *fold) isOfMainContainer(b *boundary) bool {
 		})
 }
 
-// awaitsStart reports whether a boundary is the end of a sidecar's run, and the sidecar's startup probe had not
-// succeeded before. Until the probe succeeds, the kubelet does not work on later containers. If a known milestone shows
-// that the kubelet worked on a later container, the probe had succeeded, but the agent missed the success. In this
-// case, the method "boundaries" can leave out the end of the run.
+// awaitsStart reports whether the milestone of the boundary b is the end of a sidecar's run, and the sidecar's startup
+// probe had not succeeded before. Until the probe succeeds, the kubelet does not work on later containers. If a known
+// milestone shows that the kubelet worked on a later container, the probe had succeeded, but the agent missed the
+// success. In this case, the method "boundaries" can leave out the end of the run.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
 	})
 }
 
-// isFirst reports whether the boundary is the first known milestone of its chain (list of steps). No evidence shows
-// when the step before the first known milestone began.
+// isFirst reports whether the milestone of the boundary b is the first known milestone of its chain (list of steps). No
+// evidence shows when the step before the first known milestone began.
 func (b boundary) isFirst() bool { return b.from == minInstant }
 
-// needsNoKubelet reports whether the boundary ends a step that happens without the kubelet.
+// needsNoKubelet reports whether the step that ends at the milestone of b happens without the kubelet.
 func (b boundary) needsNoKubelet() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// isDuringOtherWork reports whether the kubelet worked on another container at the time of the boundary.
-// isDuringOtherWork returns false if the boundary ends a step that needs the kubelet.
+// isDuringOtherWork reports whether the kubelet worked on another container at the time of the milestone of b.
+// isDuringOtherWork returns false if the step that ends at this milestone needs the kubelet.
 func (b boundary) isDuringOtherWork(all []boundary) bool {
 	if !b.needsNoKubelet() {
 		return false
@@ -204,8 +204,8 @@ func (f *fold) addPhase(first int, phase Phase) {
 	}
 }
 
-// appendBoundaries adds a boundary for each step of the chain c whose milestone is known, except undated steps. The
-// result "pending" holds the phases after the last boundary.
+// appendBoundaries adds a boundary (a known milestone with the phases before it) for each step of the chain c whose
+// milestone is known, except undated steps. The result "pending" holds the phases after the last boundary.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)

@@ -46,11 +46,11 @@ func withCredentialLookup(wait step) step {
 	return wait
 }
 
-// withLookupInPull adds the phase kubelet_sync to the candidates of a period that can contain the start of a pull.
+// withLookupInPull adds the phase kubelet_sync to the possible phases of a period that can contain the start of a pull.
 // Kubelets up to 1.32 look up the registry credentials after they have requested the pull, and run a credential plugin
 // for up to a minute (PullImage in pkg/kubelet/kuberuntime). No evidence separates the lookup from the queue and the
-// pull. If the kubelet reported the duration of the pull, the only candidates are PhasePull and PhaseUnpack. The error
-// bound of the pull then includes the lookup: see credentialTime.
+// pull. If the kubelet reported the duration of the pull, the only possible phases are PhasePull and PhaseUnpack. The
+// error bound of the pull then includes the lookup: see credentialTime.
 func (f *fold) withLookupInPull(phases []Phase) []Phase {
 	beforePull := func(p Phase) bool { return p != PhasePull && p != PhaseUnpack }
 	if f.e.kubelet133 || !slices.Contains(phases, PhasePull) || !slices.ContainsFunc(phases, beforePull) {

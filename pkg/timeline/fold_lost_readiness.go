@@ -144,9 +144,9 @@ func (f *fold) readyDuring(end milestoneKey) *bound {
 
 // waitBesides examines the end of a run whose container had been ready. It returns what the pod waited for at this
 // time: the kubelet's work on another container, a back-off, a probe or the readiness gates. The argument "later" holds
-// the boundaries after this end, in order of time. If the evidence does not show what the pod waited for, the result
-// contains PhaseUnattributed. If all other containers were ready and the pod has no readiness gates, waitBesides
-// returns nil.
+// the known milestones after this end (as boundaries), in order of time. If the evidence does not show what the pod
+// waited for, the result contains PhaseUnattributed. If all other containers were ready and the pod has no readiness
+// gates, waitBesides returns nil.
 func (f *fold) waitBesides(end *boundary, later []boundary) *phaseCandidates {
 	at := end.bound.estimate()
 	var failing, probing, ended *phaseCandidates
@@ -190,10 +190,10 @@ func (f *fold) waitBesides(end *boundary, later []boundary) *phaseCandidates {
 	return &phaseCandidates{uniquePhases(end.phases, alsoUnattributed), end.container, end.attempt}
 }
 
-// isOtherWait reports whether the pod waits for the step before the boundary o, no matter what the container of the
-// boundary "end" does. The result is true for steps of other main containers, and for the readiness gates. If the
-// boundary o is the end of a run whose container had been ready, the result is false, because such an end does not
-// delay the pod.
+// isOtherWait reports whether the pod waits for the step that ends at the milestone of the boundary o, no matter what
+// the container of the boundary "end" does. The result is true for steps of other main containers, and for the
+// readiness gates. If the boundary o is the end of a run whose container had been ready, the result is false, because
+// such an end does not delay the pod.
 func (f *fold) isOtherWait(o, end *boundary) bool {
 	switch {
 	case o.readyAt != nil:

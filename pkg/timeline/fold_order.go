@@ -262,8 +262,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// narrowBounds narrows the bounds of one sequence and reports whether any bound changed. If two milestones contradict
-// the order, narrowBounds returns a conflict and does not use one of them to narrow the other.
+// narrowBounds narrows the bounds of the milestones in the sequence s and reports whether any bound changed. If two
+// milestones contradict the order, narrowBounds returns a conflict and does not use one of them to narrow the other.
 func (s sequence) narrowBounds() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {

@@ -2,7 +2,7 @@ package timeline
 
 // readySteps returns the last steps before the pod is ready. The first step begins with the start of the container that
 // became ready last. readySteps returns no steps if no container was ready. If another container had already lost its
-// readiness, a second chain contains the steps after the last container became ready.
+// readiness, a second list of steps (chain) contains the steps after the last container became ready.
 func (f *fold) readySteps() []chain {
 	last := f.readyLast()
 	if last == nil {

@@ -77,8 +77,8 @@ func (f *fold) firstSandbox() uint16 {
 	return f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
 }
 
-// laterSandboxes returns a chain for each sandbox that replaced an earlier running sandbox. For each new sandbox, the
-// kubelet repeats the work that it did for the earlier sandbox.
+// laterSandboxes returns a chain (list of steps) for each sandbox that replaced an earlier running sandbox. For each
+// new sandbox, the kubelet repeats the work that it did for the earlier sandbox.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)

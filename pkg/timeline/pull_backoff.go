@@ -193,8 +193,8 @@ func (f *fold) knowsAllEvents() bool {
 		!f.e.eventLimitReached()
 }
 
-// withHiddenPulls adds PhasePullQueue and PhasePull to the candidates, because the time can contain pulls that no
-// evidence shows.
+// withHiddenPulls adds PhasePullQueue and PhasePull to the possible phases in w, because the time can contain pulls
+// that no evidence shows.
 func withHiddenPulls(w phaseCandidates) phaseCandidates {
 	w.phases = uniquePhases(w.phases, []Phase{PhasePullQueue, PhasePull})
 	return w
@@ -230,8 +230,8 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 }
 
 // backoffAfter returns the kubelet's back-off after the milestone "from". The result is zero if the milestone is not a
-// failed pull. The result is also zero if the candidates contain a phase that is neither PhaseImageBackoff nor a part
-// of a pull.
+// failed pull. The result is also zero if the possible phases in w include one that is neither PhaseImageBackoff nor a
+// part of a pull.
 func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 	if from.key.milestone != MilestonePullFailed || w.phases[0] != PhaseImageBackoff ||
 		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {

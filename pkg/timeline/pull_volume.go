@@ -193,14 +193,15 @@ func (f *fold) initializes(t instant) bool {
 	})
 }
 
-// isLaterPull reports whether a boundary is part of the pull of an image volume after a failed pull.
+// isLaterPull reports whether the milestone of the boundary b is part of an image volume's pull after a failed pull.
 func (f *fold) isLaterPull(b *boundary) bool {
 	key := b.bound.key
 	return key.container != podWide && key.attempt > 0 && f.e.isVolume(key.container)
 }
 
-// delaysNothing reports whether a boundary belongs to a pull of an image volume that did not delay the pod. The result
-// is true if a pull of the volume's image failed, and initializes returns true for the time of the boundary.
+// delaysNothing reports whether the milestone of the boundary b belongs to a pull of an image volume that did not delay
+// the pod. The result is true if a pull of the volume's image failed, and initializes returns true for the time of the
+// milestone.
 func (f *fold) delaysNothing(b boundary) bool {
 	index := b.bound.key.container
 	return index != podWide && f.e.isVolume(index) && f.e.pullFailed(index) && f.initializes(b.bound.estimate())
@@ -210,9 +211,9 @@ func (f *fold) delaysNothing(b boundary) bool {
 func (c *Container) pullsAgain() bool { return c.Kind == KindImageVolume && c.PullPolicy == PullAlways }
 
 // withVolumePulls examines whether pulls of image volumes might have taken most of a wait of the kubelet. If so,
-// withVolumePulls adds the phases of these pulls to the candidates for the wait. withVolumePulls considers only pulls
-// after the first sync of the pod: pulls after a failed pull, and the pulls at each sync with the policy Always. The
-// result "pulling" is the longest possible time of these pulls within the wait.
+// withVolumePulls adds the phases of these pulls to the possible phases of the wait. withVolumePulls considers only
+// pulls after the first sync of the pod: pulls after a failed pull, and the pulls at each sync with the policy Always.
+// The result "pulling" is the longest possible time of these pulls within the wait.
 func (f *fold) withVolumePulls(
 	from, to *bound, until instant, w phaseCandidates,
 ) (all phaseCandidates, pulling time.Duration) {
