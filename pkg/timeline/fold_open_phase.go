@@ -104,10 +104,10 @@ func (f *fold) blocksLater(i int) bool {
 		})
 }
 
-// withLaterWork adjusts "next", the possible phases of container i. If the kubelet works on a later main container
-// instead, withLaterWork returns the possible phases of this work. The kubelet starts main containers one after the
-// other. So work on a later container is enough evidence that the kubelet has already created container i or failed to
-// create it.
+// withLaterWork adjusts "next", the possible phases of container i. If the kubelet works on a later main container, and
+// not on container i, withLaterWork returns the possible phases of this work. The kubelet starts main containers one
+// after the other. So work on a later container is enough evidence that the kubelet has already created container i or
+// failed to create it.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)

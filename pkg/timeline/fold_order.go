@@ -237,10 +237,10 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles timestamps of the control plane that must be earlier than a milestone of the node, but are
-// later. Such a timestamp shows that the clocks of the node and of the control plane differ. relaxControlPlane moves
-// the end of the timestamp's interval back to the end of the milestone's interval. If the end moves back by 3 s, for
-// example, the new interval is 3 s long.
+// relaxControlPlane handles timestamps of the control plane that should be earlier than a milestone of the node, but
+// are later. Such a timestamp shows that the clocks of the node and of the control plane differ. relaxControlPlane
+// moves the end of the timestamp's interval back to the end of the milestone's interval. If the end moves back by 3 s,
+// for example, the new interval is 3 s long.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

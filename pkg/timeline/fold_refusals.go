@@ -32,8 +32,8 @@ func (f *fold) retryLeast(index int16) time.Duration {
 }
 
 // refusalWaits returns the sum of the kubelet's minimum waits between the first and the latest refusal of a container.
-// Some attempts follow without a wait, because these changes make the kubelet sync the pod at once (syncLoopIteration
-// in pkg/kubelet): the start of the sandbox, and the starts and probes of other containers.
+// Some attempts follow without a wait, because the kubelet syncs the pod at once after the start of the sandbox, and
+// after the starts and probes of other containers (syncLoopIteration in pkg/kubelet).
 func (f *fold) refusalWaits(from *bound, refused refusals) time.Duration {
 	waits := refused.count - 2 // one attempt can follow the start of the sandbox
 	for _, b := range f.bounds {

@@ -48,7 +48,7 @@ func (f *fold) readySteps() []chain {
 
 // stepsWithGates appends the step "all", which ends when all containers are ready for the first time, and the steps
 // until the pod is ready. If all containers became ready again while the pod waited for its readiness gates, two steps
-// follow the step "all" instead of one.
+// instead of one follow the step "all".
 func (f *fold) stepsWithGates(steps []step, all step) []step {
 	ready := step{key: podMilestone(MilestoneReady), phase: f.lastPhase()}
 	steps = append(steps, all)

@@ -74,7 +74,8 @@ func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 //     this report, plus the uncertainty of the binding's time.
 //   - If no report of the scheduler is known, and a scheduling gate might have delayed the pod, the result is the
 //     duration of s.
-//   - If the object had no managed fields, it could not show a report. Then the result is also the duration of s.
+//   - If the object had no managed fields, it could not show a report of the scheduler. Then the result is also the
+//     duration of s.
 //
 // The last two cases apply only if the binding is certainly later than the creation. In all other cases, the result is
 // zero.

@@ -59,15 +59,15 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 	failures := e.containers[index].withBackoffs(all, fromStart, countsAll)
 	if e.pod.mayCrashLoop() {
 		for i := range failures {
-			// A container of the pod has exited and may be in back-off. In Kubernetes 1.35 and later, the next sync of
-			// the pod waits until this back-off is over (pod_workers.go, completeWork).
+			// A container of the pod has exited and might be in back-off. In Kubernetes 1.35 and later, the next sync
+			// of the pod waits until this back-off is over (pod_workers.go, completeWork).
 			failures[i].backoff.most += resync - podRetry
 		}
 	}
 	return failures
 }
 
-// mayCrashLoop reports whether a container of the pod has exited and may now be in back-off.
+// mayCrashLoop reports whether a container of the pod has exited and might now be in back-off.
 func (p *Pod) mayCrashLoop() bool {
 	for i := range p.Containers {
 		if p.Containers[i].mayCrashLoop() {
@@ -77,7 +77,7 @@ func (p *Pod) mayCrashLoop() bool {
 	return false
 }
 
-// mayCrashLoop reports whether the container has exited and may now be in back-off.
+// mayCrashLoop reports whether the container has exited and might now be in back-off.
 func (c *Container) mayCrashLoop() bool {
 	return c.WaitingReason == crashLoop || c.LastRun != nil || c.Kind != KindInit && c.State == StateTerminated
 }

@@ -152,7 +152,8 @@ func (l *PullLog) containsOther(uid string, matches func(*loggedPull) bool) bool
 }
 
 // mayRunAt reports whether the pull might have been running at the given time. If the end of the pull is not truncated
-// to seconds, the actual end is not later, because the kubelet reports the end after the runtime's response.
+// to seconds, the actual end is not later than the logged end, because the kubelet reports the end after the runtime's
+// response.
 func (o *loggedPull) mayRunAt(at time.Time) bool {
 	return !o.from.Add(-o.error).After(at) && !o.until.Add(o.error-loggedError).Before(at)
 }
