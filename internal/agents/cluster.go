@@ -74,8 +74,9 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Fallback returns the reason why requests used port-forwards instead of the API server's proxy. Fallback returns ""
-// if the proxy reached the agents, or if the agents accept only loopback clients.
+// Fallback returns the reason why requests used port-forwards instead of the API server's proxy. Fallback returns "" if
+// the proxy reached the agents. Fallback also returns "" if requests used port-forwards only because the agents accept
+// only loopback clients.
 func (c *Cluster) Fallback() string {
 	c.learned.mu.Lock()
 	defer c.learned.mu.Unlock()

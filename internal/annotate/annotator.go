@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// perSecond and burst limit the requests of one agent. After a restart, the agent might have to annotate all pods
-	// of the node.
+	// perSecond and burst limit the requests of one agent. The limit matters after a restart, when the agent might have
+	// to annotate all pods of the node.
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute

@@ -169,9 +169,9 @@ func (a agentQuery) waterfall(ctx context.Context, record api.Record, page termi
 		render.WhatIf(predictions, unknown, page)
 }
 
-// livePulls returns the pulls in progress on the pod's node for pods in the pod's namespace. If the pod does not wait
-// for a pull, the result is empty. If the agent does not respond, the result is also empty, and the waterfall shows
-// only that a pull is in progress.
+// livePulls returns the pulls in progress on the node of the record's pod. The result contains only pulls for pods in
+// the namespace of this pod. If this pod does not wait for a pull, the result is empty. If the agent does not respond,
+// the result is also empty, and the waterfall shows only that a pull is in progress.
 func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.LivePullRecord {
 	inProgress := func(p api.PullRecord) bool { return p.Outcome == imagepull.OutcomePulling }
 	if !slices.ContainsFunc(record.Pulls, inProgress) {

@@ -90,9 +90,9 @@ type agentAccess struct {
 }
 
 // open prepares the queries, but does not connect. With --server, the method selects the agent at this URL. Without
-// --server, the method selects the agents of the cluster in the kubeconfig. The program podlapse-agent has one
-// exception: it selects the agent on this machine if no kubeconfig exists. The exception applies only if the user set
-// none of the flags --server, --kubeconfig, --context, --node and --as.
+// --server, the method selects the agents of the cluster in the kubeconfig. If no kubeconfig exists, the program
+// podlapse-agent selects the agent on this machine, but only if the user set none of the flags --server, --kubeconfig,
+// --context, --node and --as.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	missing := "no kubeconfig found"

@@ -1,12 +1,12 @@
 // Package clockset observes when the node's clock is set. The package needs notifications of the kernel, so it works
 // only on Linux.
 //
-// The kernel notifies the package of each change, so the package needs no timer. To get the size of a change, the
-// package compares the clock with CLOCK_BOOTTIME, which never jumps. CLOCK_BOOTTIME also counts the time that the node
-// is suspended, in contrast to CLOCK_MONOTONIC. When a suspended node resumes, the clock jumps by the time of the
-// suspension. The package does not report this jump, because the time of the suspension has really passed. If a
-// hypervisor pauses a virtual machine, both clocks stand still. When a time service corrects the clock afterwards, the
-// package observes a change.
+// The kernel notifies the package of each change, so the package does not have to read the clock regularly. To get the
+// size of a change, the package compares the clock with CLOCK_BOOTTIME, which never jumps. CLOCK_BOOTTIME also counts
+// the time that the node is suspended, in contrast to CLOCK_MONOTONIC. When a suspended node resumes, the clock jumps
+// by the time of the suspension. The package does not report this jump, because the time of the suspension has really
+// passed. If a hypervisor pauses a virtual machine, both clocks stand still. When a time service corrects the clock
+// afterwards, the package observes a change.
 package clockset
 
 import (
@@ -19,13 +19,14 @@ import (
 )
 
 // leastChange is the smallest change that the package reports. A smaller difference can be an error of the comparison,
-// because the package reads one clock after the other. The package compares the clock with the latest reported change.
-// So several small changes in the same direction become one change, and no change is lost.
+// because the package reads one clock after the other. The package measures each difference from the latest reported
+// change, and not from the latest notification. So several small changes in the same direction become one change, and
+// no change is lost.
 const leastChange = time.Millisecond
 
 // alarm is the kernel's notification of changes.
 type alarm interface {
-	// wait waits until the clock is set. A later call also returns if the clock is set between two calls.
+	// wait waits until the clock is set. If the clock is set between two calls, the second call returns immediately.
 	// After "close", wait returns an error.
 	wait() error
 	close()

@@ -14,8 +14,9 @@ import (
 
 // These constants define when a namespace is costly. The API server has no watch cache for Events. For each open Event
 // watch, the API server decodes every change of an Event in the watch's namespace, even if the watch does not deliver
-// the change. So if pods of one namespace start on many nodes, the cost of the Event watches grows with the square of
-// the number of nodes. While a namespace is costly, the agent opens no Event watches on it.
+// the change. If pods of one namespace start on many nodes, each node adds both Events and an Event watch. So the cost
+// of the Event watches grows with the square of the number of nodes. While a namespace is costly, the agent opens no
+// Event watches on it.
 const (
 	// A namespace is costly only if at least costlyRate Events are created or deleted in it per second. To decode
 	// costlyRate Events for one watch, the API server and etcd together need about 3 ms of CPU time.
@@ -37,8 +38,8 @@ const (
 	// eventTTL is the time after which the API server deletes an Event by default (kube-apiserver: --event-ttl).
 	eventTTL = time.Hour
 	// countPause is how long checkCosts pauses after a request for the number of Events of a namespace, and after a
-	// failed request. The client limits the rate of its lists. Without the pause, new pods might have to wait for a
-	// sample of the revision.
+	// failed request. The client limits the rate of its lists. Without the pause, the lists of checkCosts could delay
+	// the list that samples the current revision for a new pod (see type revisions).
 	countPause = time.Second
 )
 
@@ -85,8 +86,8 @@ func (s *Source) countUsed(namespace string) {
 }
 
 // checkCosts checks the namespaces with open watches until ctx is done. Without open watches, checkCosts only waits.
-// All requests come from this goroutine, one after the other. So even many namespaces hardly delay the samples of the
-// revision for new pods.
+// All requests come from this goroutine, one after the other. So even the requests for many namespaces hardly delay the
+// requests that sample the current revision for new pods (see type revisions).
 func (s *Source) checkCosts(ctx context.Context) {
 	for {
 		var timer <-chan time.Time
@@ -193,8 +194,8 @@ func (s *Source) hasOpenWatch(namespace string) bool {
 	return false
 }
 
-// recentPosition returns a revision that is at most sampleInterval old. If the agent knows no recent revision,
-// recentPosition takes a sample.
+// recentPosition returns a revision that is at most sampleInterval old. If the agent knows no such revision,
+// recentPosition requests the current revision from the API server.
 func (s *Source) recentPosition(ctx context.Context) (position, error) {
 	s.mu.Lock()
 	latest, ok := s.revisions.latest(s.config.Now(), sampleInterval)
@@ -248,10 +249,10 @@ func (s *Source) endPeriod(namespace string, ended position, number int64) {
 }
 
 // endSlowPeriod ends a period in which many objects of the cluster changed. At the end of the period, the API server
-// did not list one Event in time. Either the namespace contains so many Events that the API server needs seconds to
-// count them, or the API server is overloaded. So the namespace seemed costly, unless the namespace had at most
-// maxHistory Events before. If the number of Events was never known, the namespace becomes costly only after
-// 2*costlyPeriods periods instead of costlyPeriods. endSlowPeriod takes the lock.
+// did not respond in time to the request for a list of one Event. Either the namespace contains so many Events that the
+// API server needs seconds to count them, or the API server is overloaded. So the namespace seemed costly, unless its
+// latest known number of Events is at most maxHistory. If the number of Events was never known, the namespace becomes
+// costly only after 2*costlyPeriods periods instead of costlyPeriods. endSlowPeriod takes the lock.
 func (s *Source) endSlowPeriod(namespace string, ended position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,8 @@ const (
 	// fewer Events than maxOfPod.
 	maxOfPod     = 128
 	maxForgotten = 1024
-	// Within an hour, a node has pods of fewer than maxNamespaces namespaces.
+	// maxNamespaces limits the number of namespaces in the cache and in other maps. Within an hour, a node has pods of
+	// fewer namespaces.
 	maxNamespaces = 1024
 	// To estimate the memory of an Event, the cache adds rememberedBytes to the length of the Event's texts. To
 	// estimate the memory of a pod, the cache adds rememberedBytes to the length of the pod's names and UID.

@@ -49,12 +49,12 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
-		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": a " +
-			"resourceVersion from the time at which the first pod of the watch reached the node, or from the end of " +
-			"the previous watch. If the agent knows no such resourceVersion, the number of Events in the namespace " +
-			"determines the starting point. from=\"history\": the oldest existing Event, because the namespace has " +
-			"few Events. from=\"gap\": a recent resourceVersion, because the namespace has many Events. With " +
-			"from=\"gap\", the agent can miss earlier Events.",
+		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
+			"the watch begins at a resourceVersion from the time at which the first pod of the watch reached the " +
+			"node, or from the end of the previous watch. If the agent knows no such resourceVersion, the watch " +
+			"begins in one of two other ways. from=\"history\": the namespace has few Events, and the watch begins " +
+			"with all of them. from=\"gap\": the namespace has many Events, and the watch begins at a recent " +
+			"resourceVersion. So the agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",

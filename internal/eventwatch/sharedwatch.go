@@ -92,8 +92,8 @@ func (s *Source) addToShared(w *watcher, p *request) {
 // these watches and takes the place of the first one. startShared stops every own watch that has a slot but is not open
 // yet. For example, if two pods arrive at the same time, the first pod's watch might not be open yet. A pod's open
 // watch continues until the shared watch has delivered all existing Events (watchSession.reportOrAddOwnWatches). So no
-// Event of this pod is lost. Exception: if no slot is free and startShared has stopped no watch yet, startShared stops
-// one of the open watches.
+// Event of this pod is lost. But if no slot is free and startShared has not stopped any watch with a slot, it stops one
+// of the open watches.
 func (s *Source) startShared(scope string) {
 	w := newWatcher(scope, nil)
 	s.shared[scope] = w

@@ -23,8 +23,8 @@ const DefaultWatches = 32
 // unservedAfter, Source reports this wait.
 const unservedAfter = 5 * time.Second
 
-// Source remembers a pod's position after the request for the pod has ended. maxEndedPositions limits the number of
-// remembered positions. Most nodes have at most a few hundred pods.
+// Source remembers a pod's position (see type position) after the request for the pod has ended. maxEndedPositions
+// limits the number of remembered positions. Most nodes have at most a few hundred pods.
 const maxEndedPositions = 512
 
 // Config configures a Source. All fields except Cluster, Limit, WithoutStarts and Delay are required.
@@ -41,9 +41,10 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. Open watches
-	// stay open when the result of WithoutStarts changes, because the core does not need the timestamps of the Events
-	// Created and Started. Several goroutines can call WithoutStarts at the same time.
+	// WithoutStarts, if set, reports whether a new watch can leave out the Events Created and Started. If the result
+	// changes later, the open watches stay open unchanged. They do not have to be replaced, because the core does not
+	// need the timestamps of the Events Created and Started. Several goroutines can call WithoutStarts at the same
+	// time.
 	WithoutStarts func() bool
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
 	// Event's name, which contains a timestamp in nanoseconds. Several goroutines can call Delay.

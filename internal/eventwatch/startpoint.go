@@ -54,8 +54,8 @@ var errSlowList = errors.New("list events: no response from the API server")
 // errNotNeeded means that a shared watch no longer serves any pod.
 var errNotNeeded = errors.New("no pod needs this Event watch")
 
-// startOf returns the point at which a watch must begin. If a pod needs a sample of the current revision, startOf waits
-// for this sample.
+// startOf returns the point at which a watch must begin. If a pod needs a sample of the current revision (see type
+// revisions), startOf waits for this sample.
 func (s *Source) startOf(lease context.Context, w *watcher) (startPoint, error) {
 	for {
 		if w.alone == nil && s.stopIfUnused(w) {
@@ -77,7 +77,8 @@ func (s *Source) startOf(lease context.Context, w *watcher) (startPoint, error) 
 }
 
 // positionFor returns the earliest known position of the pods that the watch serves. If a pod must wait for a sample of
-// the revision, positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
+// the current revision (see type revisions), positionFor also returns a channel. The channel is closed when the sample
+// is complete or has failed.
 func (s *Source) positionFor(w *watcher) (earliest position, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,9 +111,9 @@ func (s *Source) setPosition(p *request) {
 }
 
 // requestSampleFor requests a sample of the current revision if no earlier sample is usable for the pod.
-// requestSampleFor requests the sample even if the watch still waits for a slot, because a sample from after the wait
-// could already exclude Events of the pod. In a costly namespace, the pod's watch cannot open soon, so the pod needs no
-// sample. The caller must hold the lock.
+// requestSampleFor requests the sample even if the watch still waits for a slot, because a watch that begins at a
+// sample from after the wait could miss Events of the pod. In a costly namespace, the pod's watch cannot open soon, so
+// the pod needs no sample. The caller must hold the lock.
 func (s *Source) requestSampleFor(p *request) {
 	if s.costly.has(p.watch.Namespace, s.config.Now()) {
 		return
@@ -124,8 +125,8 @@ func (s *Source) requestSampleFor(p *request) {
 
 // startWithoutPosition returns the start point of a watch whose pods have no position. If the namespace has few Events,
 // the watch begins with all existing Events. If the namespace has many Events, the watch skips the earlier Events, and
-// begins at the oldest recent sample. Without a recent sample, or after an expired revision, the watch begins at the
-// current revision.
+// begins at the oldest recent sample. If there is no recent sample, or if the previous start revision of the watch had
+// expired, the watch begins at the current revision.
 func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
 	recent, known := s.oldestRecentSample()
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
@@ -140,7 +141,7 @@ func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoi
 	case !large:
 		return startPoint{position: position{revision: from.revision}, history: true}, nil
 	}
-	if known && w.expiries == 0 { // after an expired revision, the recent one might have expired too
+	if known && w.expiries == 0 { // if an earlier start revision has expired, the recent sample might have expired too
 		from = recent
 	}
 	s.mu.Lock()
@@ -168,7 +169,8 @@ func (s *Source) oldestRecentSample() (position, bool) {
 
 // observedSince returns the time after which a watch delivers all Events about a pod. The watch begins at the given
 // position. If the agent learned this position at most maxBefore before it requested the pod's Events, the result is
-// the position's time. A difference of more than maxBefore means that the clock was set back.
+// the position's time. If the position seems to be more than maxBefore older than the request, the clock was set back.
+// Then, and if the position is newer than the request, the result is the later of the two times (see laterByWallClock).
 func observedSince(from position, p *request) time.Time {
 	if from.since.Before(p.requestedAt) && p.requestedAt.Round(0).Sub(from.since.Round(0)) <= maxBefore {
 		return from.since

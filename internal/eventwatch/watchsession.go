@@ -86,7 +86,8 @@ func (r *watchSession) recordAccepted() {
 	r.source.config.Report(true, r.source.healthText())
 }
 
-// close ends the session. For each confirmed pod that no other open watch covers, close reports EventsLost.
+// close ends the session. If a pod is confirmed (member.confirmed) and no other open watch covers the pod, close
+// reports EventsLost for this pod.
 func (r *watchSession) close(ctx context.Context) {
 	r.source.recordClosed(r.watcher)
 	stalled := r.broken && r.source.config.Now().Sub(r.openedAt) < stallPatience
@@ -298,7 +299,8 @@ func (r *watchSession) passEvent(event watch.Event) {
 }
 
 // reportDelay reports the time between the creation and the arrival of an Event. reportDelay ignores an Event that is
-// older than the watch, because such an Event can be a repetition with a wrong delay.
+// older than the watch, because an earlier watch might have delivered this Event already. The time of the second
+// delivery says nothing about the delay.
 func (r *watchSession) reportDelay(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
@@ -307,9 +309,9 @@ func (r *watchSession) reportDelay(seen timeline.EventSeen) {
 
 // readAgain makes the pod's next watch begin with all existing Events, unless the namespace is large. The agent calls
 // readAgain if a watch that began with all existing Events broke early. The connection of this watch might have stalled
-// before it delivered all existing Events, although the watch counted as proven. readAgain acts only once for each pod.
-// Without this limit, a proxy that closes each watch early would make the agent read all existing Events again and
-// again.
+// before it delivered all existing Events, although the agent assumed that all existing Events had arrived (see type
+// proof). readAgain acts only once for each pod. Without this limit, a proxy that closes each watch early would make
+// the agent read all existing Events again and again.
 func (s *Source) readAgain(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,8 @@ const (
 	// after which the agent checks whether the namespace is wide. In a wide namespace, no pods share a watch.
 	crowdedSample = 512
 	wideSample    = 4096
-	// A namespace is crowded or wide only if all Events of the sample arrive within sampleWithin.
+	// A namespace is crowded only if crowdedSample Events arrive within sampleWithin, and wide only if wideSample
+	// Events arrive within sampleWithin.
 	sampleWithin = 10 * time.Second
 	// A namespace is crowded or wide only if the agent receives more than maxUseless Events for each Event that it
 	// needs.

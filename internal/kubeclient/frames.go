@@ -24,8 +24,8 @@ type Frames struct {
 const (
 	// firstBuffer is the initial size of a watch's buffer in bytes.
 	firstBuffer = 4 << 10
-	// A watch always keeps a buffer of at most keptBuffer bytes. A watch also keeps a larger buffer for some time,
-	// because a new large buffer for each large event would cost more.
+	// A watch keeps a buffer of at most keptBuffer bytes until the watch ends. It keeps a larger buffer only for some
+	// time (see largeUnused). A new large buffer for each large event would cost more.
 	keptBuffer = 64 << 10
 	// An event is small if it has at most keptBuffer bytes. After largeUnused small events in a row, a watch releases a
 	// buffer that is larger than keptBuffer.

@@ -34,8 +34,9 @@ type storeSet struct {
 }
 
 // storesOf selects the stores by the runtime's name and version, because the meaning of timestamps depends on the
-// version. containerd 1.7 also has a sandbox store, but the agent does not use it: containerd 1.7 sets CRI's created_at
-// before the network plugins run.
+// version. containerd 1.7 also has a sandbox store, but the agent does not use it. To use the sandbox store, the agent
+// needs CRI's created_at as the end of the network setup, but containerd 1.7 sets created_at before the network plugins
+// run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet {
 	s := &storeSet{}
 	containerd := version.GetRuntimeName() == "containerd"

@@ -33,8 +33,8 @@ type receivedBytes struct {
 	at    time.Time // time of the latest query
 	blobs map[digest.Digest]blobBytes
 	total int64
-	// earlierTotals holds the totals of earlier queries, the oldest first. The method afterQuery keeps only the latest
-	// of the totals that are at least minRateTime old.
+	// earlierTotals holds the totals of earlier queries, the oldest first. Of the totals that are at least minRateTime
+	// old, the method afterQuery keeps only the latest. It keeps all younger totals.
 	earlierTotals []receivedTotal
 }
 

@@ -45,12 +45,13 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the agent cannot separate several phases, their total time counts for one "+
-				"phase. Inseparable phases with the same cause count as the first of these phases. The causes "+
-				"\"kubelet\" and \"runtime\" are one cause here. Inseparable phases with different causes count as "+
-				"\"image_pull\" (pull and unpack), \"sandbox_setup\" (the setup of the sandbox) or \"unattributed\" "+
-				"(all other combinations). Time without evidence also counts as \"unattributed\". This metric is a "+
-				"native histogram without classic buckets.",
+				"metrics are equal. Sometimes the agent cannot separate several phases. If these phases have the same "+
+				"cause, their total time counts for the first of them. In this rule, the causes \"kubelet\" and "+
+				"\"runtime\" are one cause. If the phases have different causes, their total time counts for a phase "+
+				"that represents all of them. For pull and unpack, this is \"image_pull\". For phases that all belong "+
+				"to the setup of the sandbox, it is \"sandbox_setup\". In all other cases, it is \"unattributed\". "+
+				"Time without evidence also counts for \"unattributed\". This metric is a native histogram without "+
+				"classic buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",

@@ -53,8 +53,8 @@ func attributePullFailures(containers []timeline.Container, status *corev1.PodSt
 
 // attributePullFailure removes the reason of a failed pull from the container c, unless the kubelet's message is about
 // the container's own image. If the message is about the image of a volume, the volume gets the reason. The message is
-// about the image that it quotes first. But the message can also contain text from a registry. So a message that
-// contains the name of the container's image does not count for a volume.
+// about the image that it quotes first. But a registry can add text with another image name to the message. So a
+// message that contains the name of the container's own image never counts for a volume.
 func attributePullFailure(containers []timeline.Container, c *timeline.Container, message string) {
 	if c.PullFailure == imagepull.FailureNone {
 		return
