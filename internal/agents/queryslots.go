@@ -26,7 +26,7 @@ func LongestTime(agents int, limit time.Duration) time.Duration {
 // querySlots limits the number of concurrent queries.
 type querySlots struct {
 	busy   chan struct{} // capacity AtOnce; one element for each running query that has no element in "silent"
-	silent chan struct{} // capacity maxSilent; one element for each query that hold moved here
+	silent chan struct{} // capacity maxSilent; one element for each query that the method hold moved here
 }
 
 func newQuerySlots() querySlots {

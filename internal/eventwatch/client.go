@@ -15,7 +15,8 @@ import (
 // maxFrame is the maximum size in bytes of an Event that an Event watch reads. An Event of the kubelet usually has a
 // few hundred bytes. An Event with a long error message from the runtime has a few KiB. The largest Event that etcd
 // stores has 1.5 MiB. Without a limit, client-go would need 7.5 MiB of memory to decode such an Event, and would then
-// keep a buffer of 2 MiB until the watch ends. At most DefaultWatches Event watches are open at the same time.
+// keep a buffer of 2 MiB until the watch ends. Each open Event watch could need this memory, and by default, up to
+// DefaultWatches Event watches are open at the same time.
 const maxFrame = 128 << 10
 
 // maxLists is the maximum number of list requests per second. Each list request costs the API server a few milliseconds

@@ -275,8 +275,8 @@ func (s *Source) endSlowPeriod(namespace string, ended position) {
 // numbers of Events before and after the period, and the length of the period in seconds. The result is the larger of
 // two estimates. The first estimate is the difference between the two numbers. This estimate is too small if the API
 // server deletes old Events while clients create new ones. For the second estimate, changedEvents assumes that all
-// existing Events were created within eventTTL, at a constant rate. If the number did not change at all, the result is
-// zero.
+// existing Events were created within eventTTL, at a constant rate, and computes how many of them were created in the
+// period. If the number did not change at all, the result is zero.
 func changedEvents(before, after int64, length float64) float64 {
 	if before == after {
 		return 0

@@ -14,8 +14,8 @@ import (
 
 // leaseTime is how long a watch can stay open while other watches wait for a slot. checkInterval is the interval at
 // which an open watch checks whether other watches wait for a slot. A watch that has delivered all existing Events can
-// release its slot at the first check. So if 100 pods need watches at the same time, each watch still gets a slot
-// before package timeline stops waiting for late Events (eventGrace).
+// release its slot at the first check. checkInterval is short enough for 100 pods that need watches at the same time:
+// each watch gets a slot before package timeline stops waiting for late Events (eventGrace).
 const (
 	leaseTime     = 30 * time.Second
 	checkInterval = 3 * time.Second
@@ -85,7 +85,7 @@ func (s *Source) processEvents(ctx, lease context.Context, w *watcher, from star
 		case <-r.proof.timer.C:
 			r.recordAccepted()
 			r.proven, w.failures = true, 0
-			r.reportOrAddOwnWatches() // must set the positions before the shared watch reads them
+			r.reportOrAddOwnWatches() // must set the positions before recordProven makes the shared watch read them
 			s.recordProven(w)
 		case <-ticker.C:
 			r.advanceMembers()

@@ -18,7 +18,7 @@ const (
 )
 
 // Event is one event of the stream: a change of a pod, a change of the pulls in progress, or a reset. An Event in the
-// log never changes, because all viewers share it.
+// log must never change, because all viewers share it.
 type Event struct {
 	Kind   string
 	Key    filter.Key    // set only for KindPod and KindGone

@@ -110,8 +110,8 @@ type FirstWorkloadRecord struct {
 	// Again is true if the pod was created before the boot of the machine, and is ready again after the boot.
 	Again bool `json:"again,omitempty"`
 	// Waited is the time from the creation of the pod until the pod was bound to the node. If a scheduling gate might
-	// have delayed the pod, Waited begins at the latest report of a scheduler that no node fits. Waited and WaitedFor
-	// are present only if the pod began to wait before the node was registered.
+	// have delayed the pod, Waited begins when a scheduler last reported that no node fits. Waited and WaitedFor are
+	// present only if the pod began to wait before the node was registered.
 	Waited    *Seconds `json:"waited_seconds,omitempty"`
 	WaitedFor string   `json:"waited_for,omitempty"` // a text for people; its wording can change
 }

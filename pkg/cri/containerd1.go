@@ -37,8 +37,8 @@ func storesSandboxContainers(version string) bool {
 // these cases:
 //   - For a sandbox with a user namespace, containerd does not update the record after the network setup.
 //   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal.
-//   - An experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES) runs the steps in another order, so created_at and
-//     updated_at are equal.
+//   - An experimental mode of containerd 1.7 (ENABLE_CRI_SANDBOXES) runs the steps in another order. In this mode,
+//     created_at and updated_at are equal.
 //
 // If updated_at is not the end of the network setup, stampFromContainer sets no timestamp, and the sandbox has only its
 // CreatedAt from CRI.

@@ -44,7 +44,8 @@ func runInParallel(ctx context.Context, queries ...func(context.Context) error) 
 }
 
 // respond runs all queries of one request. If a query fails, the whole request fails, because a partial response would
-// look as if the pod had lost a sandbox or container. Optional parts are an exception: see onlyIfBroken.
+// look as if the pod had lost a sandbox or container. But if the runtime responds with an error to the query for an
+// optional part, the request succeeds without this part (see onlyIfBroken).
 func (a *responder) respond(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, QueriedAt: a.now(), NetworkFirst: a.stores.networkFirst}
 	var listed listing

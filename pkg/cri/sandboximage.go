@@ -32,8 +32,8 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore returns true if the agent knows that the sandbox image was on the node before the given time. The
-// sandbox image stays on the node, because only an administrator removes a pinned image.
+// pulledBefore returns true if the agent knows that the sandbox image was on the node before the given time. After its
+// arrival, the sandbox image stays on the node: the image is pinned, and only an administrator removes a pinned image.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

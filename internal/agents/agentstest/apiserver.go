@@ -1,5 +1,5 @@
-// Package agentstest contains a small fake API server. The fake server knows pods. Like the proxy of a real API
-// server, the fake server forwards requests to agents.
+// Package agentstest contains a small fake API server. A test sets the pods that the fake server knows. Like the proxy
+// of a real API server, the fake server forwards requests to agents.
 package agentstest
 
 import (

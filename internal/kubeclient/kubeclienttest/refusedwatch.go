@@ -16,8 +16,8 @@ import (
 
 // RefusedWatch tests a source whose ClusterRole allows lists but no watches. While the API server refuses watches, the
 // source must not send more than 200 requests in 10 minutes. After these 10 minutes, the test allows watches. A minute
-// later, the test adds the object. When the watch has delivered the object, the test ends the watch. The source must
-// reopen the watch within a second.
+// later, the test adds the given object. When the watch has delivered this object, the test ends the watch. The source
+// must reopen the watch within a second.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object
