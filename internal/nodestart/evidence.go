@@ -22,8 +22,8 @@ const (
 	// The kubelet reports its first status at most firstStatus after it registers the node. Within firstStatus, the
 	// kubelet does not change its report from ready to not ready.
 	firstStatus = second
-	// A node needs more time than justBefore to become ready. If a status of this boot arrives less than justBefore
-	// after absentFrom, the node was not ready earlier in this boot.
+	// A node needs more time than justBefore to become ready. If the agent receives a status of this boot less than
+	// justBefore after Evidence.absentFrom, the node was not ready before this status.
 	justBefore = 5 * second
 )
 
@@ -57,7 +57,7 @@ type Evidence struct {
 // state describes consecutive versions of the Node object with the same readiness, taints and network condition: see
 // hasSameBlockers.
 type state struct {
-	arrivedAt time.Time // earliest arrival of a version of this state or of a later state
+	arrivedAt time.Time // earliest arrival of a version of this state or of a later state, which a list can show first
 	lastAt    time.Time // arrival of the latest version of the state
 	from, to  uint64    // first and latest resourceVersion of the state; 0 if unknown
 	sureAt    time.Time // latest time at which the object certainly had this state; zero if unknown

@@ -182,7 +182,8 @@ func (f *fold) takesPodsUntil() (interval, bool) {
 
 // addPodPhases adds the phases of a pod until the given boundary. If the argument "running" is not nil, addPodPhases
 // adds this span instead of the phases in which the pod's containers run but are not ready yet. While the containers
-// run, the time belongs to the component in the pod, because this component does its own work.
+// run, the node waits for the component in the pod, for example the network plugin. So this time belongs to the
+// component, and not to the start-up of its pod.
 func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Span) {
 	as.Pod = t.Namespace + "/" + t.Name
 	inside := false // true if f.cursor is the end of the pod's previous phase

@@ -84,8 +84,8 @@ func (f *fold) lostReadiness(ready interval) bool {
 }
 
 // neverReadyBefore reports whether the node was certainly not ready between the registration and the state with the
-// given index. The first known state must not be ready, and its condition Ready must be unchanged since the
-// registration.
+// given index. The result is true only if the first known state is not ready, and if its condition Ready is unchanged
+// since the registration.
 func (f *fold) neverReadyBefore(index int) bool {
 	for _, s := range f.states[:index] {
 		if s.gap {
@@ -106,11 +106,11 @@ func (f *fold) isUnchangedSinceRegistration(s state) bool {
 		// be long. So the result is true only if the condition Ready changed close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
-	// If the Node object is older than the boot, f.registered is derived from the kubelet's timestamps. So a comparison
-	// of s.changedAt with f.registered proves nothing. If the condition changed at most firstStatus after the Event
-	// about the reboot, s is certainly the kubelet's first status. At f.absentFrom, the API server had no Node object
-	// of this boot yet. If a status arrived less than justBefore after f.absentFrom, the node had no time to become
-	// ready before this status.
+	// If the Node object is older than the boot, f.registered is derived from the kubelet's timestamps, and s.changedAt
+	// can be one of them. So a comparison of s.changedAt with f.registered proves nothing. If the condition changed at
+	// most firstStatus after the Event about the reboot, s is certainly the kubelet's first status. At f.absentFrom,
+	// the API server had no Node object of this boot yet. If a status arrived less than justBefore after f.absentFrom,
+	// the node had no time to become ready before this status.
 	rebooted, ok := f.firstEvent(ReasonRebooted)
 	return ok && !s.changedAt.After(rebooted.latest.Add(firstStatus)) ||
 		!f.absentFrom.IsZero() && s.arrivedAt.Sub(f.absentFrom) < justBefore

@@ -54,9 +54,9 @@ const staleAfter = 30 * time.Second
 
 // provenEnd returns the end of a problem or of a taint. If the first workload pod was bound earlier, the result is the
 // time of its binding. If the end is unknown, the result is not later than the last proof that the problem or the taint
-// still existed. There is one exception: if the start-up is in progress, no workload pod is bound, and the proof is
-// younger than staleAfter, the end stays unknown. The result "all" is false if no evidence shows the node's state after
-// the returned boundary.
+// still existed. But the result stays unknown if the start-up is in progress, no workload pod is bound, and the proof
+// is younger than staleAfter. The result "all" is false if no evidence shows the node's state after the returned
+// boundary.
 func (f *fold) provenEnd(end known) (_ known, all bool) {
 	if end.isKnown || len(f.states) == 0 {
 		return f.noLaterThanBinding(end), end.isKnown || f.open
@@ -140,7 +140,7 @@ func (f *fold) addPhasesUntilReady() {
 		unready = f.states[:r]
 	}
 	if len(unready) > 0 && !f.isUnchangedSinceRegistration(unready[0]) {
-		unready = nil // the node might have been ready before these states, so the messages can be about a new problem
+		unready = nil // the node might have been ready before these states, so the messages can report a later problem
 	}
 	if len(unready) == 0 {
 		if f.registered.isKnown {
@@ -178,7 +178,7 @@ func (f *fold) addPhasesUntilReady() {
 // these phases.
 func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 	phases := problems.phases()
-	if len(phases) > 1 { // the kubelet also needs time to notice that the problems are over
+	if len(phases) > 1 { // a part of the time can belong to the kubelet, which notices late that the problems are over
 		problems |= reasonKubelet
 		if !f.ready.isKnown { // a later message can still report a problem of the runtime
 			problems |= reasonRuntime

@@ -49,8 +49,9 @@ func (h heldTaint) removedAt(f *fold) interval {
 	return exactly(f.now)
 }
 
-// addedAt returns the time from which the taint existed. If the first known state has a taint that cannot return
-// according to taintTable, addedAt returns the registration of the node, because no component adds such a taint later.
+// addedAt returns the time from which the taint existed. According to taintTable, some taints cannot return after their
+// removal. If the first known state has one of these taints, addedAt returns the registration of the node, because no
+// component adds this taint later.
 func (h heldTaint) addedAt(f *fold) interval {
 	switch {
 	case h.since > 0:

@@ -48,7 +48,7 @@ func (i interval) withEstimateInside() interval {
 }
 
 // notAfter limits the interval to times that are not after t. If t is before the interval, notAfter extends the
-// interval to t, because the reason for this contradiction is unknown.
+// interval to t, because it is unknown whether t or the interval is wrong.
 func (i interval) notAfter(t time.Time) interval {
 	if t.Before(i.earliest) {
 		i.earliest = t

@@ -17,8 +17,8 @@ type taintRow struct {
 	// recurs is true if the taint can return after the start-up. A taint that can return might have been absent when
 	// the node registered.
 	recurs bool
-	// decided is true if a user or a program decides how long the taint stays. While such a taint exists, it does not
-	// count as a start-up taint, because it might never be removed.
+	// decided is true if a user or a program can set the taint for any length of time, for example to cordon the node.
+	// While such a taint exists, it does not count as a start-up taint, because it might never be removed.
 	decided bool
 }
 

@@ -119,7 +119,7 @@ func nodePhaseOf(r api.NodeStartUpRecord, steps []api.NodePhaseRecord, key strin
 // a phase has the name of the node's phase. The span of a step has the name of a phase of the pod's start-up.
 func nodeSpanOf(r api.NodeStartUpRecord, p api.NodePhaseRecord, kind string) span {
 	taintOwner := p.Owner
-	if p.Taint == "" { // p.Owner then lists DaemonSets that install the network
+	if p.Taint == "" { // without a taint, p.Owner can only list DaemonSets that install the network
 		taintOwner = ""
 	}
 	attributes := append(nodeAttributes(r),

@@ -63,8 +63,9 @@ func isRefused(err error) bool {
 }
 
 // warningOf returns the warning of a collector that accepted all data. A warning is a partial success that rejects no
-// items. If err also contains another error, warningOf returns false. A warning ends with the number of rejected items.
-// warningOf looks for the number only at the end, because the warning itself can contain any text.
+// items. If err also contains another error, warningOf returns false. The text of a partial success ends with the
+// number of rejected items, which is 0 for a warning. warningOf looks for the number only at the end, because the
+// warning itself can contain any text.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {

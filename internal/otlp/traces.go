@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. The state file has the
-	// same maximum number of start-ups. So after a restart, the queue has room for all start-ups in the state file,
+	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. The state file holds at
+	// most the same number of start-ups. So after a restart, the queue has room for all start-ups in the state file,
 	// even if they all complete at the same time. While the pods of the queued start-ups exist, package reconcile
 	// shares its timelines with the queue. With such shared timelines, a full queue takes only 1 MiB. After the
 	// deletion of the pods, only the queue holds the timelines, and a full queue takes about 5 MiB.

@@ -68,8 +68,8 @@ func (a *runningProbes) apply(ctx context.Context, config Config) {
 }
 
 // stop waits until all probes have stopped. The Runner calls stop only after the context of the probes is done.
-// Therefore, all probes stop at the same time. Because the context is done, the series of the registries' probes
-// remain.
+// Therefore, all probes stop at the same time. The series of the registries' probes remain, because the context is
+// done: see apply.
 func (a *runningProbes) stop() {
 	for _, stop := range a.probes {
 		stop()

@@ -170,7 +170,7 @@ func (r *Reconciler) addPod(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
 		delete(r.reported, uid)
-		scope.Since = time.Time{} // the start-up is already reported, so the agent needs less evidence
+		scope.Since = time.Time{} // without Since, the agent requests less evidence; a reported start-up needs no more
 	}
 	p := &pod{evidence: timeline.NewEvidence(scope), reported: reported}
 	r.pods[uid] = p

@@ -60,7 +60,7 @@ func (r *Reconciler) restore() {
 		}
 	}
 	for _, o := range r.config.Restored.InFlight {
-		r.observeClockSet(o) // the changes of the clock can be later than all other saved observations
+		r.observeClockSet(o) // last, because a change of the clock can be later than all other observations
 	}
 	r.config.Restored = Restored{} // release the memory, because the state can be large
 	r.restorePulls(events)

@@ -41,8 +41,8 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 
 // startedLately reports whether a pod is starting, or whether its start-up ended at most lingerTime ago. For a
 // reconstructed start-up, startedLately does not wait for missing evidence. startedLately returns false if the
-// kubelet's timestamps prove that the start-up ended more than lingerTime ago. If startedLately returned true for these
-// start-ups, a scrape soon after the agent's start would compute the timelines of all pods on the node.
+// kubelet's timestamps prove that the start-up ended more than lingerTime ago. If startedLately waited for the missing
+// evidence, a scrape soon after the agent's start would compute the timelines of all pods on the node.
 func (p *pod) startedLately(now time.Time) bool {
 	if p.evidence == nil {
 		return now.Sub(p.settled.endedAt) < lingerTime

@@ -25,7 +25,7 @@ type node struct {
 	pressure timeline.PressureLog
 	clockLog timeline.ClockLog
 	// restored is true if a change of the clock comes before all pods. A restarted agent first records the changes of
-	// the clock from its state file, even if some other observations in the file are older than these changes.
+	// the clock from its state file, even if some other observations in the state file are older than these changes.
 	restored bool
 }
 
@@ -117,7 +117,8 @@ func (n *node) observeClockSet(set timeline.ClockSet, pods map[string]*replayed)
 	}
 }
 
-// asFirst returns the first observation of a pod for ClockLog.ApplyTo.
+// asFirst prepares the first observation of a pod for ClockLog.ApplyTo: if n.restored is true, asFirst sets the field
+// Live to false.
 func (n *node) asFirst(o timeline.PodSeen) timeline.PodSeen {
 	o.Live = o.Live && !n.restored
 	return o

@@ -1,7 +1,7 @@
 // Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
-// and URLs. The package is pure. A package that reads untrusted texts from the API server or the runtime redacts these
-// texts before other packages receive them. Package recording redacts the texts in recordings of older agents.
-// Therefore, code that prints or exports a text does not redact the text again.
+// and URLs. The package does no I/O and reads no clock. A package that reads untrusted texts from the API server or the
+// runtime redacts these texts before other packages receive them. Package recording redacts the texts in recordings of
+// older agents. Therefore, code that prints or exports a text does not redact the text again.
 package redact
 
 import (

@@ -1,6 +1,7 @@
-// Package registrylabel limits the number of values of the label "registry" in metrics. The package is pure. Counters
-// and histograms use Labels. The type Labels changes a registry's label only if necessary, because the series of a
-// counter must continue. Gauges of pulls in progress use OfMoment, which assigns new labels at each scrape.
+// Package registrylabel limits the number of values of the label "registry" in metrics. The package does no I/O and
+// reads no clock. Counters and histograms use Labels. The type Labels changes a registry's label only if necessary,
+// because the series of a counter must continue. Gauges of pulls in progress use OfMoment, which assigns new labels at
+// each scrape.
 package registrylabel
 
 import (
@@ -45,13 +46,15 @@ const Help = " The label \"registry\" contains the host in the image reference. 
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not confirm it."
 
 // Labels assigns a separate label value to each of the registries with the most pulls. If a registry gets its own label
-// later, its earlier pulls stay in the series with the label value "other". The caller must delete the series of a
-// registry that loses its label, because a counter must never decrease. Labels is not safe for concurrent use.
+// later, its earlier pulls stay in the series with the label value "other", because a counter must never decrease. The
+// caller must delete the series of a registry that loses its label, because these series would otherwise stay forever.
+// Labels is not safe for concurrent use.
 //
-// A pod can name any host, and an Event can claim that an image came from this host. Therefore, registries with a
-// confirmed pull have priority. A registry with a confirmed pull can take a label from a registry without a confirmed
-// pull. A registry without a confirmed pull never takes a label from a registry with a confirmed pull. Registries
-// without a confirmed pull compete for the remaining labels.
+// A user can invent registries: a pod can name any host, and a forged Event can claim that the node pulled an image
+// from this host. Only a confirmed pull proves that the node uses a registry. Therefore, a registry with a confirmed
+// pull can take a label from a registry without a confirmed pull. The reverse is impossible: a registry without a
+// confirmed pull never takes a label from a registry with a confirmed pull. Registries without a confirmed pull compete
+// for the remaining labels.
 type Labels struct {
 	confirmed, unconfirmed *table
 }

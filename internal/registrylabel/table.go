@@ -12,7 +12,7 @@ type table struct {
 }
 
 type count struct {
-	pulls, tooMany int // tooMany: at most this many of the counted pulls belong to replaced registries
+	pulls, tooMany int // tooMany: the part of the field "pulls" that can belong to replaced registries
 	most           int // value of "pulls" after the latest call of countPull with full = true; never halved
 	own            bool
 	namespace      string // namespace of the pull that gave the registry its label; empty after a confirmed pull

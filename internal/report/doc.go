@@ -10,6 +10,6 @@
 // Prometheus can also compare the nodes, registries and workloads (package fleetmetrics). FromMetrics converts the sums
 // from Prometheus into the same kind of report.
 //
-// The package is pure. The types of the package are not safe for concurrent use. The names in a Report come from agents
-// or from Prometheus, so the caller must clean the names before it prints them.
+// The package does no I/O and reads no clock. The types of the package are not safe for concurrent use. The names in a
+// Report come from agents or from Prometheus, so the caller must clean the names before it prints them.
 package report

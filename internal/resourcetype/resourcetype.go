@@ -1,5 +1,5 @@
 // Package resourcetype lists resource types with their names in kubectl: pods, nodes, and the workloads that own pods.
-// The package is pure. The command line and the agent's read API use the package.
+// The package does no I/O and reads no clock. The command line and the agent's read API use the package.
 package resourcetype
 
 import (

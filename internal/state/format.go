@@ -243,11 +243,12 @@ func concernsNode(o timeline.Observation) bool {
 	return false
 }
 
-// outlivesAgent returns false for observations that the next agent must not use. EventsWatched can prove that an Event
-// does not exist, but only while a watch of the Events is open. While no agent runs, no watch is open. EventsLost only
-// revokes EventsWatched, so EventsLost is useless without EventsWatched. The next agent opens its own watch. The watch
-// of the next agent first delivers all Events that the API server still holds. The next agent also reads the control
-// plane's clock and the pressure counters of the kernel again.
+// outlivesAgent returns false for observations that the next agent must not use. EventsWatched means that an open watch
+// delivers the Events of a pod, so that the absence of an Event is evidence. This is true only while the watch is open,
+// and the watch closes when the agent stops. The next agent opens its own watch, which first delivers all Events that
+// the API server still holds. EventsLost only revokes EventsWatched, so EventsLost is useless without EventsWatched.
+// The next agent also reads the control plane's clock (ClockSeen) and the kernel's pressure counters (PressureSeen)
+// again.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

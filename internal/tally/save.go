@@ -14,8 +14,8 @@ import (
 // save.
 const saveEvery = time.Minute
 
-// caughtUp equals newsFor in cmd/agent. A start-up can end while no agent runs. If the pod reached the node more than
-// caughtUp before the next agent's start, the next agent does not report the start-up.
+// A start-up can end while no agent runs. If the pod reached the node more than caughtUp before the next agent's start,
+// the next agent does not report the start-up, and the sums lack it. caughtUp equals newsFor in cmd/agent.
 const caughtUp = time.Hour
 
 // format is the version of the saved sums. A Tally ignores sums in any other format.
@@ -77,7 +77,7 @@ func (t *Tally) Restore(text []byte) error {
 		began = caught // the sums can lack start-ups that ended between the save and "caught"
 	}
 	if began.Before(t.began) {
-		t.began = now.Add(began.Sub(now)) // Add keeps the monotonic clock reading, which beganAt needs
+		t.began = now.Add(began.Sub(now)) // time.Time.Add keeps the monotonic clock reading, which beganAt needs
 	}
 	for _, h := range content.Hours {
 		i := t.hourAt(h.Start.Time, now)

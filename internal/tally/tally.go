@@ -148,7 +148,7 @@ func (t *Tally) compact() {
 	}
 	for len(t.hours) > 1 && t.size() > most {
 		// If t.began is later than the start of the hour t.hours[1], as can happen after Restore, t.began stays the
-		// same. The method Add keeps the monotonic clock reading of t.began.
+		// same. time.Time.Add keeps the monotonic clock reading of t.began.
 		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
 		t.hours[0] = hour{}
 		t.hours = t.hours[1:]

@@ -27,7 +27,7 @@ func labelsOf(t timeline.Timeline) Labels {
 		l.QOS = t.Traits.QOSClass
 	}
 	l.setOwner(t.Traits.Controller)
-	// t.Owner is the owner of the controller. If the controller has no owner, t.Owner is the controller itself.
+	// t.Owner is the owner of the pod's controller. If the controller has no owner, t.Owner is the controller itself.
 	l.setOwner(t.Owner)
 	return l
 }

@@ -14,7 +14,7 @@ import (
 // no record.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	if t.ClockWasSet() {
-		t.ScheduledAt = time.Time{} // after a change of the clock, no later time is comparable with the creation
+		t.ScheduledAt = time.Time{} // the clock was set, so no time can be compared with the creation time
 	}
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about

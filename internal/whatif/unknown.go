@@ -54,8 +54,8 @@ func (s *startUp) waitAfter(c change) string {
 	return ""
 }
 
-// probeByChance describes the probes that prevent a prediction because their periods are too long. If the smallest gain
-// is too small even without the delay by these probes, the result is empty.
+// probeByChance describes the probes that prevent a prediction because their periods are too long. If the low end of
+// the gain would be less than gainLeast even without the delay by these probes, the result is empty.
 func (s *startUp) probeByChance(gain interval) string {
 	var slowest *container
 	var longest time.Duration

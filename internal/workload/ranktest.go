@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// maxExact limits the computing time of the exact rank test. For larger groups, RankTest uses the normal approximation,
-// which is accurate enough.
+// maxExact limits the computing time of the exact rank test. RankTest multiplies the size of the smaller group by the
+// number of all values. If the square of this product exceeds maxExact, RankTest uses the normal approximation, which
+// is accurate enough.
 const maxExact = 1_000_000
 
 // RankTest is the two-sided Mann–Whitney U test. The result p is the p-value: the probability of an equal or larger
