@@ -244,7 +244,7 @@ func (s *StartUp) requestObjects(ctx context.Context) {
 	}
 }
 
-// readBootAgain reads the boot time again, because setting the clock changes the boot time.
+// readBootAgain reads the boot time again, because the kernel reports another boot time after the clock was set.
 func (s *StartUp) readBootAgain() {
 	boot, err := ReadBoot(s.config.ProcDir, s.config.Now())
 	s.mu.Lock()

@@ -218,10 +218,11 @@ func isProbe(p timeline.Phase) bool {
 	return p.IsFinalWait() && p != timeline.PhaseKubeletSync
 }
 
-// endPhaseAtWithPod adds the given phase as endPhaseAt does, with one exception: while a pod of the named DaemonSets
-// starts, the phases of this pod replace the given phase. If the named DaemonSets have several pods, no evidence shows
-// which of these pods the node waited for. So endPhaseAtWithPod keeps the given phase. If the pods belong to two
-// DaemonSets that install one network together, the phase "network_plugin" names both DaemonSets: see networkPairOf.
+// endPhaseAtWithPod adds the given phase as endPhaseAt does. If the named DaemonSets have exactly one pod, the phases
+// of this pod replace the given phase while the pod starts. If the named DaemonSets have several pods, no evidence
+// shows which of these pods the node waited for, so endPhaseAtWithPod adds only the given phase. If the pods belong to
+// two DaemonSets that install one network together, the phase "network_plugin" names both DaemonSets: see
+// networkPairOf.
 func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {
 	pods := f.daemonSetPods(names)
 	if len(pods) != 1 {

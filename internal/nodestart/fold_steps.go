@@ -14,8 +14,8 @@ const (
 	quickLag = 500 * time.Millisecond
 	// quickFor is a bit less than two minutes. In its first two minutes, the kubelet checks its status every 100 ms.
 	quickFor = 110 * time.Second
-	// slowLag replaces quickLag if it is not certain that the kubelet checks its status every 100 ms. Normally, the
-	// kubelet checks the runtime every 5 s, and its own status every 10 s.
+	// slowLag replaces quickLag if it is not certain that the kubelet checks its status every 100 ms. slowLag is the
+	// sum of two intervals: normally, the kubelet checks the runtime every 5 s, and its own status every 10 s.
 	slowLag = 15 * time.Second
 )
 
@@ -180,7 +180,7 @@ func (f *fold) addPhasesUntilSolved(end known, problems reason) {
 	phases := problems.phases()
 	if len(phases) > 1 { // a part of the time can belong to the kubelet, which notices late that the problems are over
 		problems |= reasonKubelet
-		if !f.ready.isKnown { // a later message can still report a problem of the runtime
+		if !f.ready.isKnown { // the kubelet can still report a problem of the runtime
 			problems |= reasonRuntime
 		}
 		phases = problems.phases()

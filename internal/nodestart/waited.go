@@ -19,7 +19,7 @@ func WaitedDuring(pod api.Record, node api.NodeStartUpRecord) string {
 			w.BoundAt = m.Latest.Time
 		}
 	}
-	bound := w.BoundAt // the loop sets the estimate of the binding: the end of the last phase before the binding
+	bound := w.BoundAt // the loop sets it to the end of the last phase before the binding
 	for _, p := range pod.Phases {
 		if mayBe(p.Phase, p.MergedWith, timeline.PhaseSchedulingGate) {
 			w.UngatedBy, bound = p.EndAt.Time, p.EndAt.Time

@@ -90,7 +90,7 @@ var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "
 // rule's hints, Text skips the rule. Most texts are image names, and Text skips most rules for an image name. Many
 // image names contain the hint "-", but few image names contain one of keyParts.
 var rules = []struct {
-	hints  []string // in lower case; the rule changes only texts that contain a hint in upper or lower case
+	hints  []string // in lower case; the rule changes only texts that contain a hint, ignoring case
 	keyed  bool     // true if the rule changes only texts that contain one of keyParts
 	redact func(string) string
 }{

@@ -105,7 +105,7 @@ func writePhases(
 			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
-			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // servers can send more than 1
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // faulty data can exceed 1
 		}
 		layout.Add(
 			phaseNames(phase),

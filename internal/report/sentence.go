@@ -48,7 +48,7 @@ func (f *Fleet) coverage() string {
 	}
 	text := fmt.Sprintf(" (%d with data only since %s", f.late, at.Format(minutes))
 	if f.late > 1 {
-		text += " or earlier" // the time belongs to the node whose sums begin last
+		text += " or earlier" // the sums of the other late nodes can begin earlier
 	}
 	return text + ")"
 }

@@ -224,8 +224,8 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.tableLines(layout, page)
 }
 
-// unboundHint returns a description and the command that lists pods without a node. If the description and the command
-// do not fit on one line, the command begins on a new line. If the page is a screen, unboundHint also breaks a command
+// unboundHint returns a title and the kubectl command that lists pods without a node. If the title and the command do
+// not fit on one line, the command begins on a new line. If the page is a screen, unboundHint also breaks a command
 // that is longer than a line, because a screen cannot wrap lines.
 func (b *Board) unboundHint(page terminal.Page) []string {
 	const title = "pods without a node:"

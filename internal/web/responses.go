@@ -78,9 +78,9 @@ func (a *responses) maxWait(client netip.Prefix, patience time.Duration) time.Du
 	return patience
 }
 
-// grow reserves memory for more bytes of a response. If there is not enough memory, grow cuts off the response that has
-// stalled the longest. If no response has stalled, grow waits until clients have read other responses. grow returns
-// false if there is still not enough memory after roomPatience.
+// grow reserves memory for more bytes of a response. If there is not enough memory, grow cuts off stalled responses,
+// starting with the response that has stalled the longest. If no response has stalled, grow waits until clients have
+// read other responses. grow returns false if there is still not enough memory after roomPatience.
 func (a *responses) grow(r *bufferedResponse, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {

@@ -113,7 +113,7 @@ func (s *startUp) addWaits() {
 // more than maxPredicted containers. The result is also false if the start of a main container or of a sidecar is
 // unknown.
 func (s *startUp) addContainers() bool {
-	for i := range s.record.Pulls { // the record has at least one entry for each container
+	for i := range s.record.Pulls { // the record has at least one pull for each container
 		pull := &s.record.Pulls[i]
 		known := slices.ContainsFunc(s.containers, func(c container) bool { return c.name == pull.Container })
 		if known || pull.Kind == timeline.KindEphemeral || pull.Kind == timeline.KindImageVolume {

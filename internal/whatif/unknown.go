@@ -14,8 +14,8 @@ import (
 const unknownLeast = 4
 
 // unknownEffect returns the reason why a change has no prediction. The second result is false if the change would save
-// too little time, or if no reason is certain. If the evidence does not limit the gain, the argument "bounded" is
-// false.
+// too little time, or if unknownEffect finds no reason. If the evidence does not limit the gain, the argument "bounded"
+// is false.
 func (s *startUp) unknownEffect(c change, gain interval, bounded bool) (api.WhatIfUnknown, bool) {
 	u := api.WhatIfUnknown{Change: c.id, Container: c.container, Text: c.text}
 	removed := time.Duration(0)

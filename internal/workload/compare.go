@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// MinStartUps is the minimum number of start-ups on each side of a comparison. A single comparison needs more
-	// start-ups to prove a difference: at least 4 on each side, or at least 3 on one side and 5 on the other side. See
-	// leastP.
+	// MinStartUps is the minimum number of start-ups on each side of a comparison. To prove a difference, a comparison
+	// needs at least 4 start-ups on each side, or at least 3 on one side and 5 on the other side. If several
+	// comparisons belong to one question, each comparison needs even more start-ups. See leastP.
 	MinStartUps = 3
 	// noise is the significance level of the rank test. A difference counts as more than noise only if its p-value is
 	// below this level.
