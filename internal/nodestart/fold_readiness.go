@@ -103,7 +103,8 @@ func (f *fold) isUnchangedSinceRegistration(s state) bool {
 	}
 	if f.createdAfterBoot() {
 		// If the control plane's clock differs from the node's clock, the interval that contains the registration can
-		// be long. So the result is true only if the condition Ready changed close to the beginning of this interval.
+		// be long, and its end can be long after the registration. So the result is true only if the condition Ready
+		// changed close to the beginning of this interval.
 		return f.registeredBefore().IsZero() && !s.changedAt.After(f.registered.earliest.Add(second+firstStatus))
 	}
 	// If the Node object is older than the boot, f.registered is derived from the kubelet's timestamps, and s.changedAt

@@ -26,7 +26,8 @@ const (
 	// maxWaiting is the maximum number of open calls of one connection, including the calls that wait in the proxy. If
 	// a connection has maxWaiting open calls, new calls wait in the client.
 	maxWaiting = 64
-	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
+	// maxConnections is the maximum number of open connections. The clients are the agent, and commands that run in its
+	// pod.
 	maxConnections = 128
 	// callLimit is the maximum duration of a call. The agent ends each of its calls after at most 2 s.
 	callLimit = time.Minute
