@@ -94,8 +94,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 // succeeded returns the interval in which the successful run of an init container ended. The timeline contains such an
 // interval for each run, but does not show which run was successful. Therefore, the function returns the first interval
 // that contains the reported time. If no interval contains the reported time, the result is the interval of the last
-// run. If no later container has started and the pod is not ready, the last run might have failed. In this case, the
-// result is doubtful.
+// run. If, in addition, no later container has started and the pod is not ready, the last run might have failed. The
+// field "doubtful" of the result is then true.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

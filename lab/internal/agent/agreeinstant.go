@@ -10,7 +10,7 @@ import (
 // and "doubtful" are false, the record must omit the instant.
 type span struct {
 	known    bool // true if the record must contain the instant
-	doubtful bool // true if the record can contain or omit the instant
+	doubtful bool // true if the record is allowed to contain or to omit the instant
 	from, to time.Time
 }
 

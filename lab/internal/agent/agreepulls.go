@@ -2,8 +2,8 @@ package agent
 
 import "time"
 
-// comparePulls requires one record for each result of containersInOrder. The records must be in the same order. If the
-// start or the image of a pull is unknown, there must be no record of this pull.
+// comparePulls requires one record for each result of containersInOrder. The records must be in the order of these
+// results. If the start or the image of a pull is unknown, there must be no record of this pull.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containersInOrder() {

@@ -36,7 +36,7 @@ func (b *Bench) ExtraAgent(extra int) Observer {
 }
 
 // AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. After a pod becomes ready,
-// the agent first waits for late Events and then reports the start-up. Therefore, if the pod is already ready,
+// the agent waits up to 15 s for late Events and then reports the start-up. Therefore, if the pod is already ready,
 // AwaitSettled takes at most 15 s.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	return awaitPrinted(ctx, o, "the agent to report pod "+name,

@@ -74,15 +74,16 @@ type Fault struct {
 	Source  string
 }
 
-// Slack is the largest possible error of a timestamp in a log on a busy machine.
+// The package assumes that a timestamp in a log is wrong by at most Slack, even on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is the longest time from the network plugin's last log line until the runtime has read the plugin's
-// result. In this time, the plugin's process also exits. pluginEnds does not include waits for a CPU or a disk.
+// pluginEnds is the longest assumed time from the network plugin's last log line until the runtime has read the
+// plugin's result. In this time, the plugin's process also exits. pluginEnds does not include waits for a CPU or a
+// disk.
 const pluginEnds = 200 * time.Millisecond
 
 // When the registry has sent the last byte of an image, the runtime still has to receive and verify the data.
-// maxArrivalDelay is the longest time for this work.
+// maxArrivalDelay is the longest assumed time for this work.
 const maxArrivalDelay = 200 * time.Millisecond
 
 // Stretches returns all parts of the start-up for which the account shows the cause. Between two calls to the runtime,

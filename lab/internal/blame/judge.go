@@ -96,9 +96,9 @@ func (s *Score) addOverlap(stretch Stretch, t Reported, length, proven time.Dura
 	}
 }
 
-// blamedCause returns the reported cause for the matrix. The matrix shows only the first true cause of a stretch. If
-// the agent reports another true cause of the stretch, the report is also right. In this case, blamedCause returns the
-// first true cause, so that the matrix shows the report as right.
+// blamedCause returns the cause that the Matrix counts as the reported cause. The matrix shows only the first true
+// cause of a stretch. If the agent reports another true cause of the stretch, the report is also right. In this case,
+// blamedCause returns the first true cause, so that the matrix shows the report as right.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -53,7 +53,8 @@ func (a Account) Lengths() []Length {
 		switch {
 		case c.Kind == Sandbox && len(c.Network) == 1 && c.PauseImage.From.Before(c.Network[0].From) &&
 			!c.PauseImage.From.IsZero():
-			// containerd 1 pulls the pause image before the phase "network". No log shows the start of this phase.
+			// containerd 1 pulls the pause image before the phase "network" starts. No log shows when the phase
+			// "network" starts.
 		case c.Kind == Sandbox && len(c.Network) == 1:
 			add("network", "", Span{c.From, c.Network[0].To}, pluginEnds)
 		case c.Kind == Pull && !c.LastByteAt.IsZero():

@@ -138,8 +138,8 @@ func (b Builder) removeHalfBuilt() {
 }
 
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	// This command returns the Go version for the lab's module. A tool's go.mod file can require a newer Go version.
-	// Then go build uses the newer version for this tool. The cache key also contains each tool's go.mod file.
+	// This command returns the Go version for the lab's module. A tool's go.mod file can require a newer Go version,
+	// which go build then uses for this tool. Therefore, the cache key also contains each tool's go.mod file.
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
 	cmd.Dir = b.Source
 	out, err := cmd.Output()

@@ -120,8 +120,8 @@ func delegated() []string {
 const subtreeControl = "cgroup.subtree_control"
 
 // undelegate disables cgroup v2 controllers for the child cgroups of the root cgroup. If a child cgroup enables a
-// controller for its own children, the kernel refuses to disable the controller. Another program then uses the
-// controller, so undelegate ignores the kernel's error.
+// controller for its own children, the kernel refuses to disable the controller. Such a refusal means that another
+// program uses the controller, so undelegate ignores the kernel's error.
 func undelegate(controllers []string) {
 	points, _ := hierarchies(kindV2)
 	for _, point := range points {

@@ -32,7 +32,7 @@ type AgentChange struct {
 }
 
 // agent returns the component for an agent that runs as a process. This agent has the same permissions and settings as
-// an agent from the manifests. The agent also prints the records of all formats.
+// an agent from the manifests. The agent also prints its records in all formats.
 func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",

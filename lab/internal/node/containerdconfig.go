@@ -63,8 +63,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `
 
 // stargzConfig is the part of the configuration that only stacks with the stargz snapshotter need. Each scenario
-// removes its images from the registry when it ends. If containerd restarts later, stargz cannot mount the remaining
-// snapshots of these images. The setting allow_invalid_mounts_on_restart makes stargz accept such snapshots.
+// removes its images from the registry when it ends. If containerd restarts later, stargz cannot mount the snapshots of
+// these images that are still on the node. The setting allow_invalid_mounts_on_restart makes stargz accept such
+// snapshots.
 const stargzConfig = `
 [plugins."io.containerd.snapshotter.v1.stargz".registry]
   config_path = "@hosts@"
@@ -74,7 +75,7 @@ const stargzConfig = `
 
 // containerd1Config is the template for containerd 1. The settings have the same effects as in containerd2Config.
 // containerd 1 does not know the setting socket_dir, so the shims create their sockets in /run/containerd/s. The lab
-// reads from containerd's log when containers exit. containerd 1.6 logs these exits only at the level "debug".
+// reads the exit times of containers from containerd's log. containerd 1.6 logs the exits only at the level "debug".
 const containerd1Config = `version = 2
 root = "@root@"
 state = "@state@"

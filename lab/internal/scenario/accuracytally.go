@@ -13,11 +13,11 @@ import (
 // tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
-	discards bool // true if containerd discards layers; the agent can then merge the phases pull and unpack
+	discards bool // true if containerd discards layers; the agent may then merge the phases pull and unpack
 	// lateHooks is true if the kubelet reports the end of the last container's post-start hook up to a second late.
 	lateHooks bool
 	waits     waitSamplers // if empty, the tally accepts no larger differences on a busy machine
-	absences  []bench.Span // periods in which no agent ran; for such a period, the agent can merge phases
+	absences  []bench.Span // periods in which no agent ran; for such a period, the agent may merge phases
 	stamps    int          // number of compared milestones and spans, whose times come from the control plane's clock
 	refuted   []string     // one message for each milestone or span that is missing or contradicts the truth
 	problems  []string
@@ -180,8 +180,9 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness requires that at least 99 % of the phases are accurate. judgeExactness also calls judgePromises. If
-// the kubelet reports the end of a post-start hook late, the phases before and after this end can be inaccurate too.
+// judgeExactness requires that at least 99 % of the phases are accurate. In addition to this 1 %, a phase is allowed to
+// be inaccurate if the only reason is that the kubelet reported the end of a post-start hook late. judgeExactness also
+// calls judgePromises.
 func (t *tally) judgeExactness(v *Verdict) {
 	allowed := len(t.readings) / 100
 	for _, r := range t.readings {

@@ -91,9 +91,9 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 	return u, err
 }
 
-// ownStarts starts several blocks of pods, one pod per second. After each block, ownStarts deletes the block's pods.
-// The measured CPU time includes all work of the agent until the agent has reported the block's pods. The measured CPU
-// time excludes the deletion of the pods.
+// ownStarts starts several groups (blocks) of pods, one pod per second. After each block, ownStarts deletes the block's
+// pods. The measured CPU time includes all work of the agent until the agent has reported the block's pods. The
+// measured CPU time excludes the deletion of the pods.
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
 	var agents, floors, runtimeFloors perStart

@@ -136,8 +136,8 @@ func largeNodeUsage(ctx context.Context, b *bench.Bench, extra int, list string)
 }
 
 // judgeLargeNode compares an agent with a program that only runs a client-go reflector. If the agent's peak memory is
-// larger, judgeLargeNode adds a problem to the verdict. The peak memory of the reflector varies by several MiB from run
-// to run.
+// larger than the program's peak memory, judgeLargeNode adds a problem to the verdict. The program's peak memory varies
+// by several MiB from run to run.
 func (v *Verdict) judgeLargeNode(list string, used, floor process.Usage) {
 	v.Compared++
 	v.Note("the agent with %s: %v of resident memory, %v without the program's file, peak %v (%d %% of the reflector)",

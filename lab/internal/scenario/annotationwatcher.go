@@ -48,8 +48,8 @@ func (w *annotationWatcher) see(pod corev1.Pod, _ bool, _ time.Time) {
 }
 
 // checkAnnotations requires that each requested annotation is absent first, and then has one value that never changes.
-// There is one exception: on some pods, another client overwrites the value with a forced server-side apply. The agent
-// must then keep the other client's value.
+// On some pods, another client overwrites the annotation gotStartUp with a forced server-side apply. On these pods, the
+// agent must keep the other client's value.
 func (w *annotationWatcher) checkAnnotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -114,7 +114,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	return nil
 }
 
-// judgeReported requires that each agent reported the start-up of every pod of a block.
+// judgeReported requires that each agent reported the start-up of every started pod.
 func (c *costRun) judgeReported(ctx context.Context, started []synthetic.Started) error {
 	for extra := range c.kind.agents {
 		reported, err := c.awaitRecords(ctx, extra, started)

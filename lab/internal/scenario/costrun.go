@@ -24,16 +24,17 @@ type costRun struct {
 	namespace string     // namespace of the synthetic pods
 }
 
-// costBlock contains the measured cost of the pod starts in one block.
+// costBlock contains the measured cost of one block: a group of pods that start at a constant rate.
 type costBlock struct {
 	controlPlane time.Duration // CPU time of the API server and etcd
 	agents       agentsUsage
 	events       int // number of Events that the synthetic kubelet sent, except Created and Started
 }
 
-// runPairs runs pairs of blocks. Each pair has one block on the node with agents, and one block on the node without
-// agents. Then runPairs judges the cost that the agents add, and the agents' requests to the API server. If the load
-// has no agents, runPairs judges only the cost of the bare Event watches, and whether these watches receive Events.
+// runPairs runs pairs of blocks. A block is a group of pods that start at a constant rate. Each pair has one block on
+// the node with agents, and one block on the node without agents. Then runPairs judges the cost that the agents add,
+// and the agents' requests to the API server. If the load has no agents, runPairs judges only the cost of the bare
+// Event watches, and whether these watches receive Events.
 func (c *costRun) runPairs(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err

@@ -41,7 +41,7 @@ type costKind struct {
 	cold    bool
 	rate    int // starts per second
 	earlier int // number of Events in the namespace before the load
-	pods    int // number of pods in one block
+	pods    int // number of pods in one block: a group of pods that start at a constant rate
 	agents  int // number of agents that run at the same time
 	// counterparts is the number of bare pod watches. A bare pod watch is a pod watch without an agent. The program
 	// that StartFloor starts opens one of these watches.

@@ -15,7 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// Limits of the agent's HTTP server: see docs/security.md. Only hostileLimit is a limit that this scenario sets.
+// Limits of the agent's HTTP server: see docs/security.md. hostileLimit is not a limit of the server: this scenario
+// sets it.
 const (
 	mostHeader      = 16 << 10
 	mostConnections = 32 // maximum number of connections of one client

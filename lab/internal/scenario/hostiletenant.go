@@ -189,9 +189,9 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns one row for each honest pod of a block. A row describes a start-up with a known cause. Each pod's
-// name ends with the name of the block. The node lacks the images of the first two pods. The second pull waits for the
-// first pull, because the kubelet pulls one image at a time.
+// honestRows returns one row for each honest pod of a block (see honestBlock). A row describes a start-up with a known
+// cause. Each pod's name ends with the name of the block. The node lacks the images of the first two pods. The second
+// pull waits for the first pull, because the kubelet pulls one image at a time.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {
@@ -230,6 +230,6 @@ func honestRows(block string) (rows []examRow) {
 	return rows
 }
 
-// kindOf removes the name of the block from the name of an honest pod. For example, kindOf returns "cold" for the pod
-// "cold-alone1".
+// kindOf removes the name of the block (see honestBlock) from the name of an honest pod. For example, kindOf returns
+// "cold" for the pod "cold-alone1".
 func kindOf(pod string) string { return pod[:strings.LastIndexByte(pod, '-')] }

@@ -89,8 +89,8 @@ func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[
 	}
 }
 
-// noteAlerts adds a note about one block to the verdict. The note lists the alerts that fired, and the alerts that were
-// pending.
+// noteAlerts adds a note about one block (see honestBlock) to the verdict. The note lists the alerts that fired, and
+// the alerts that were pending.
 func noteAlerts(v *Verdict, block string, fired, pending map[string]bool) {
 	text := func(alerts map[string]bool) string {
 		if len(alerts) == 0 {

@@ -20,7 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// Limits of an attack. An attack consists of rounds: see runAttacks.
+// Limits of an attack. An attack consists of rounds (see runAttacks), and takes place during one block (see
+// honestBlock).
 const (
 	attacksAtOnce = 2  // number of attacks that run at the same time
 	roundsAtMost  = 20 // maximum number of rounds in one block
@@ -50,7 +51,7 @@ type tenant struct {
 // hostileAttack is one kind of attack. The tenant repeats the attack in several rounds.
 type hostileAttack struct {
 	name    string
-	rounds  int  // number of rounds at the start of a block that run the attack; 0 means all rounds
+	rounds  int  // the attack runs only in this number of rounds at the start of a block; 0 means all rounds
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }

@@ -20,8 +20,8 @@ type startUp struct {
 	errors   map[string]time.Duration
 	// If the agent cannot separate some phases, it reports their time as one phase. The field MergedWith of this phase
 	// lists the candidates: other phases that can have a part of this time. For each candidate, "possible" contains the
-	// total duration of the reported phases with this candidate. "unattributed" contains the total duration of all
-	// reported phases with candidates.
+	// total duration of the reported phases with this candidate. The field "unattributed" contains the total duration
+	// of all reported phases with candidates.
 	possible     map[string]time.Duration
 	unattributed time.Duration
 	// For each cause, "truth" contains the total duration according to the independent logs. If a period has several
@@ -29,10 +29,11 @@ type startUp struct {
 	truth map[string]time.Duration
 }
 
-// judgeCounterparts compares each honest pod of an attacked block with its counterparts. The counterparts are the same
-// pods in the two blocks without the attack. In all three blocks, the agent has the same flags. The pod must have the
-// same outcome and the same pulls as one of its counterparts. If a phase takes at least comparedFrom in both
-// counterparts, its duration must be about the same during the attack. Two kinds of differences are allowed:
+// judgeCounterparts compares each honest pod of an attacked block (see honestBlock) with its counterparts. The
+// counterparts are the same pods in the two blocks without the attack. In all three blocks, the agent has the same
+// flags. The pod must have the same outcome and the same pulls as one of its counterparts. If a phase takes at least
+// comparedFrom in both counterparts, its duration must be about the same during the attack. Two kinds of differences
+// are allowed:
 //
 //   - According to the independent logs, the pod really waited longer or shorter during the attack: see
 //     differenceInTruth.
@@ -158,7 +159,9 @@ func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	return spread
 }
 
-// counterpartsOf returns the start-ups of a block. Each key is the pod's name without the name of the block.
+// counterpartsOf returns the start-ups of the honest pods in the given block (see honestBlock), except pods that could
+// not be judged. Each key is the pod's name without the name of the block, so the same pod has the same key in every
+// block.
 func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	counterparts := make(map[string]startUp)
 	for _, result := range r.resultsOf(block) {
@@ -179,8 +182,8 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	return counterparts
 }
 
-// counterpartOf converts a timeline to a startUp. counterpartOf removes the name of the block from the names of pods
-// and images.
+// counterpartOf converts a timeline to a startUp. The names of pods and images contain the name of the block (see
+// honestBlock). counterpartOf removes this name, so that start-ups of different blocks can be compared.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
 		errors: make(map[string]time.Duration), possible: make(map[string]time.Duration),

@@ -267,7 +267,7 @@ func longerThanAge(timeline agent.Timeline, now time.Time) (problems []string) {
 	return problems
 }
 
-// resultsOf returns the results of a block.
+// resultsOf returns the results of the honest pods in the given block (see honestBlock).
 func (r *tenantRun) resultsOf(block string) []examResult {
 	r.exam.mu.Lock()
 	defer r.exam.mu.Unlock()

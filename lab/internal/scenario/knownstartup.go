@@ -22,7 +22,7 @@ type knownStartUp struct {
 type knownLength struct {
 	phase, container string
 	then             string // name of the next phase if the logs show only the sum of both phases; otherwise empty
-	// name of the next phase if the agent can merge the two phases, because they have the same cause; otherwise empty
+	// name of the next phase if the agent may merge the two phases, because they have the same cause; otherwise empty
 	with     string
 	injected time.Duration // injected delay in this phase
 	truth    bench.Span
@@ -121,8 +121,8 @@ func (p plan) collectTruth(ctx context.Context, b *bench.Bench, seen bench.Arriv
 //   - The phase "post_start_hook" lasts from the time when the container starts to run until the hook's last log line.
 //   - The phases "startup_probe" and "readiness_probe" each begin when the previous step ends. Each of these phases
 //     ends when its probe logs its success. The kubelet learns the result about ten milliseconds after the probe's
-//     success. The API server learns the probe's result from the kubelet. For a readiness probe, the kubelet logs when
-//     it learns the result.
+//     success. The API server learns the probe's result from the kubelet. For a readiness probe, the kubelet's log
+//     contains the time when the kubelet learns the result.
 func (p plan) trueLengths(a independentRecords) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -161,7 +161,7 @@ func (p plan) trueLengths(a independentRecords) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // if the agent was down when both probes passed, the agent can merge the two phases
+		if !p.completes() { // if the agent was down when both probes passed, the agent may merge the two phases
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}

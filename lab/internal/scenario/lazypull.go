@@ -185,7 +185,7 @@ func (c *lazyCase) judgeReport(pull agent.Pull, v *Verdict) {
 
 // judgeBytes checks the bytes and the rate that the agent reports. The agent must count only bytes that arrived. The
 // agent must report a rate only if all bytes arrived during the pull. If the ordinary layer is below the mounted layer,
-// the agent may report no bytes. In this case, the runtime starts the download of the mounted layer and then cancels
+// the agent is allowed to omit the bytes, because the runtime starts the download of the mounted layer and then cancels
 // it.
 func (c *lazyCase) judgeBytes(pull agent.Pull, v *Verdict) {
 	var download agent.Download

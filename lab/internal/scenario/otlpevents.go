@@ -62,8 +62,8 @@ func startsWith(t agent.Timeline, container string) bool {
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// requireEvent requires an Event for a milestone. The Event can be missing if the record lists it as lost, or if the
-// root span already has the maximum number of Events.
+// requireEvent requires an Event for a milestone. The Event is allowed to be missing if the record lists it as lost, or
+// if the root span already has the maximum number of Events.
 func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return

@@ -23,7 +23,7 @@ type wantedSpan struct {
 	seconds    map[string]json.Number
 	downloaded time.Time    // time of the span event "downloaded"; zero if the span has no such event
 	parts      []wantedSpan // the child spans
-	// true if the start of the span might be later than its end; the trace can omit such a span
+	// true if the start of the span might be later than its end; the trace may omit such a span
 	doubtful bool
 }
 
@@ -39,8 +39,8 @@ func (s stretch) holds(at time.Time) bool {
 // commonAttributes lists the attributes that all spans have.
 var commonAttributes = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// requireSpans requires that a parent span has exactly the given child spans. But a doubtful span can be missing.
-// Child spans of the same kind must be in the given order. Only the spans of containers can be in any order.
+// requireSpans requires that a parent span has exactly the given child spans. Only a doubtful span is allowed to be
+// missing. Except for the spans of containers, child spans of the same kind must be in the given order.
 func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wantedSpan) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {

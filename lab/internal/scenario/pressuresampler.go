@@ -171,10 +171,10 @@ func mostPressed(p agent.Pressure) string {
 	return "cpu"
 }
 
-// judge compares the reported pressure of each long phase with the measured pressure. At least one phase must have
-// high pressure. If the argument "phases" is not empty, this phase must be one of the named phases. The timeline's
-// verdict must mention the pressure of such a phase. If the pressure of the other resource is higher in this phase,
-// the verdict must mention the other resource instead.
+// judge compares the reported pressure of each long phase with the measured pressure. At least one phase must have high
+// pressure. If the argument "phases" is not empty, this phase must be one of the named phases. The timeline's verdict
+// must mention, for at least one such phase, the resource with the higher pressure: CPU or I/O. This resource is not
+// always the resource of the sampler.
 func (w *pressureSampler) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")

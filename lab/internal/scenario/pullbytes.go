@@ -10,7 +10,7 @@ import (
 // snapshotter is in use and containerd downloaded at least two layers. While containerd unpacks these layers, the
 // snapshotter asks the registry about the next layer, so the end of the download is unknown.
 func (j *pullJudge) showsDownload(a bench.Attempt) bool {
-	const oneLayer = 2 // blobs: the configuration and the layer
+	const oneLayer = 2 // number of blobs: the configuration and the layer
 	return j.stack.Containerd.KeepsLayers() && !(j.stack.Containerd.Stargz && a.Blobs > oneLayer)
 }
 

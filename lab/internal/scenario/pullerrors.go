@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// eventLate is the longest time between an action of the kubelet and the kubelet's Event about this action. The
-	// kubelet creates the Event in the same function that performs the action. On a busy machine, the kubelet's thread
-	// can be delayed between the action and the Event.
+	// eventLate is the longest accepted time between an action of the kubelet and the kubelet's Event about this
+	// action. The kubelet creates the Event in the same function that performs the action. On a busy machine, the
+	// kubelet's thread can be delayed between the action and the Event.
 	eventLate = 100 * time.Millisecond
-	// responseLate is the longest time between the runtime's response to a pull request and the kubelet's Event about
-	// this response.
+	// responseLate is the longest accepted time between the runtime's response to a pull request and the kubelet's
+	// Event about this response.
 	responseLate = 250 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. If an Event is not repeated, the name of the
 	// Event contains the time in nanoseconds.
 	stampUnit = time.Second
-	// lengthsOff is the largest difference between the durations in a Pulled Event and the truth. The kubelet truncates
-	// the two durations in a Pulled Event to milliseconds. The durations also include other work, such as the query for
-	// the image's size.
+	// A Pulled Event contains two durations of the pull: with and without the wait in the queue. lengthsOff is the
+	// largest accepted difference between one of these durations and its true value. The kubelet truncates both
+	// durations to milliseconds. Both durations also include other work of the kubelet, such as the query for the
+	// image's size.
 	lengthsOff = 15 * time.Millisecond
 )
 

@@ -20,8 +20,8 @@ type unseenPull struct {
 
 // seenByRegistry helps to decide which log contains the true duration of a pull. containerd's log is the truth in two
 // cases: the registry received no request, or the pull is longer in containerd's log by more than seenByRegistry. Only
-// containerd's log includes the resolution of the name and the unpacking. In all other cases, the registry's log is
-// the truth. If both logs differ by at most seenByRegistry, a duration that agrees with containerd's log must also be
+// containerd's log includes the resolution of the name and the unpacking. In all other cases, the registry's log is the
+// truth. If the two logs differ by at most seenByRegistry, a duration that agrees with containerd's log must also be
 // accepted. So seenByRegistry is only half of the largest accepted difference.
 const seenByRegistry = exact / 2
 

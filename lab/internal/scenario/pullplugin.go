@@ -84,9 +84,9 @@ func (j *pullJudge) judgePlugin(c pullCase, timeline agent.Timeline) error {
 
 // judgePluginRun requires that the agent reports a plugin's run as the phase kubelet_sync. The agent is also allowed to
 // report the run as unattributed time if kubelet_sync is among the candidates. For an agent without the runtime, only
-// the pod's status shows when the step before the plugin's run ended. Such an agent can report a part of the run as
-// another phase. In this case, the largest accepted difference increases by the error bound of the other phase, but at
-// most by stampUnit.
+// the pod's status shows when the step before the plugin's run ended. Such an agent is allowed to report a part of the
+// run as another phase. In this case, the largest accepted difference increases by the error bound of this other phase,
+// but at most by stampUnit.
 func (j *pullJudge) judgePluginRun(pod string, run bench.Span, timeline agent.Timeline) {
 	const phase = "kubelet_sync"
 	var right time.Duration
