@@ -40,7 +40,7 @@ type Pull struct {
 	StartedAt    time.Time `json:"started_at"`
 	DownloadedAt time.Time `json:"downloaded_at"`
 	FinishedAt   time.Time `json:"finished_at"`
-	// If no evidence shows the duration of the pull, the following durations and the error bound are empty.
+	// If no evidence shows the duration of the pull, the next three fields are empty.
 	QueueSeconds json.Number `json:"queue_seconds"`
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`
@@ -51,7 +51,7 @@ type Pull struct {
 	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
 	// container runs.
 	Lazy      bool     `json:"lazy"`
-	Sized     bool     `json:"sized"` // true if the registry's speed is Download.Bytes / PullSeconds
+	Sized     bool     `json:"sized"` // true if Download.Bytes / PullSeconds is a valid speed of the registry
 	BlockedBy *Blocker `json:"blocked_by"`
 	Sources   []string `json:"sources"`
 }

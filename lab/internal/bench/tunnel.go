@@ -17,9 +17,9 @@ import (
 
 // tunnel is a proxy through which the API server connects to the agent and the kubelet. Some clusters have such a
 // proxy, because their API server is outside the pod network. On the lab's node, all servers listen only on loopback
-// addresses, and the API server does not proxy requests to loopback addresses. Therefore, the tunnel replaces the
-// address in each request with the loopback address. The tunnel accepts only requests for the ports of the agent and
-// the kubelet.
+// addresses. But the API server does not proxy requests to loopback addresses, so its requests contain other addresses,
+// or the name of the node. The tunnel replaces these with the loopback address. The tunnel accepts only requests for
+// the ports of the agent and the kubelet.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup

@@ -2,9 +2,9 @@ package blame
 
 import "slices"
 
-// blameRuntime corrects the true causes of the periods in which containerd was stopped. If the first cause is the
-// registry or the back-off, the runtime becomes an additional cause. For any other first cause, the runtime becomes the
-// cause if the start-up needed containerd.
+// blameRuntime corrects the true causes of the periods in which containerd was stopped. If the first true cause of a
+// period is the registry or the back-off, the runtime becomes an additional cause. For any other first cause, the
+// runtime becomes the cause if the start-up needed containerd.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {

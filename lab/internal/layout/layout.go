@@ -1,5 +1,5 @@
 // Package layout defines the lab's directories and loopback ports. The directories are for state, sockets and the
-// cache. All other packages get the directories from this package, so you can move the lab with environment variables.
+// cache. Environment variables set the directories. All other packages get the directories from this package.
 package layout
 
 import (

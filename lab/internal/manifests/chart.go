@@ -16,8 +16,8 @@ import (
 const notesName = "NOTES.txt"
 
 // templateVersion is the Kubernetes version for which Chart renders a chart. This version has the same effect as the
-// flag --kube-version of the command helm template. Helm's default is the version of its Kubernetes libraries. A test
-// binary does not contain the version of these libraries.
+// flag --kube-version of the command helm template. Helm's default is the version of its Kubernetes libraries, but a
+// test binary does not contain this version.
 const templateVersion = "v1.36.3"
 
 // Rendered is the output of rendering a chart.

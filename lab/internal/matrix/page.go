@@ -13,7 +13,7 @@ func Scenarios() []string {
 
 // The names of the figures on the page. A figure is a value that the scenario "accuracy" or "blame" reports. In the
 // comments below, a phase is wrong by the difference between its reported duration and its true duration. For the first
-// two figures, the scenario "accuracy" makes exceptions, for example if tasks waited for a CPU.
+// two figures, the scenario "accuracy" accepts larger differences in some cases, for example if tasks waited for a CPU.
 const (
 	FigureExact  = "within 50 ms"           // accuracy: phases that are wrong by at most 50 ms
 	FigureError  = "within the error bound" // accuracy: phases that are wrong by at most the error bound plus 50 ms

@@ -45,7 +45,7 @@ func (n Node) mountCgroups() error {
 
 // mountNamespaceEntry returns a function that moves the calling thread to a new mount namespace with cgroup v2. On a
 // stack that uses the machine's cgroups, mountNamespaceEntry returns nil. The lab does not use the field Unshareflags
-// of syscall.SysProcAttr. If this field requests a new mount namespace, Go makes all mounts private.
+// of syscall.SysProcAttr, because Go makes all mounts private if this field requests a new mount namespace.
 func (n Node) mountNamespaceEntry() func() error {
 	if !n.Stack.CgroupV2 {
 		return nil

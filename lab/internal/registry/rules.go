@@ -11,7 +11,7 @@ import (
 // link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // time when the link finishes the transfer of all bytes
+	free time.Time // time when the link finishes the transfer of all bytes so far
 }
 
 // transfer simulates the transfer of bytes over the link at the given rate. The result is the time when the last of

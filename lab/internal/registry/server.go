@@ -70,8 +70,8 @@ func isPublic(repository string) bool { return strings.HasSuffix(repository, "pa
 
 func (s *Server) respond(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// go-containerregistry holds a lock while it writes a manifest, so the stall must happen before
-		// go-containerregistry handles the request.
+		// go-containerregistry holds a lock while it writes a manifest. A stall during this time would also delay other
+		// requests, so the stall must happen before go-containerregistry handles the request.
 		writer.stalled = true
 		if writer.waitOrDisconnect(writer.rule.Stall.Duration) != nil {
 			return

@@ -176,7 +176,7 @@ func (r reading) isMerged() bool {
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // isLateHook reports whether the phase is inaccurate only because the kubelet reported the end of a post-start hook
-// after its next list of containers.
+// late: only after the kubelet's next list of containers.
 func (r reading) isLateHook() bool {
 	return r.besideLateHook && !r.isAccurate() && r.holdsTruth() && r.off().Abs() <= relistPeriod+exact+r.waited
 }

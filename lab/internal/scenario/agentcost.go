@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// The load of the scenario "agent-cost".
+// The load of the scenario "agent-cost". A block is a group of pods that start one per second.
 const (
 	ownBlocks      = 4   // number of measured blocks for each kind of pod (images on the node, images to pull)
 	ownPresentPods = 30  // number of pods in a block if the node already has their images
@@ -91,9 +91,9 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 	return u, err
 }
 
-// ownStarts starts several groups (blocks) of pods, one pod per second. After each block, ownStarts deletes the block's
-// pods. The measured CPU time includes all work of the agent until the agent has reported the block's pods. The
-// measured CPU time excludes the deletion of the pods.
+// ownStarts starts several blocks of pods. In each block, one pod starts per second. After each block, ownStarts
+// deletes the block's pods. The measured CPU time includes all work of the agent until the agent has reported the
+// block's pods. The measured CPU time excludes the deletion of the pods.
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
 	var agents, floors, runtimeFloors perStart

@@ -19,7 +19,7 @@ type costRun struct {
 	verdict   *Verdict
 	runtime   *synthetic.Runtime
 	kind      costKind
-	bareWatch *byteCount // bytes that the newest bare pod watch received
+	bareWatch *byteCount // bytes that the newest pod watch without an agent received
 	delivered byteCount  // bytes that all Event watches without an agent received
 	namespace string     // namespace of the synthetic pods
 }

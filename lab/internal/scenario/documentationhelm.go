@@ -34,10 +34,10 @@ type helmReleases struct {
 	file  string                    // the document that contains the latest command
 }
 
-// valuesAfter returns the values that a release has after a call of helm. When a document begins, no release exists
-// except the release of the first documented installation. The release of the first documented installation has its
-// original values. Within a document, each command changes the values as Helm would change them. If an upgrade without
-// --install drops values of the release, valuesAfter returns an error.
+// valuesAfter returns the values that a release has after a call of helm. When a document begins, only the release of
+// the first documented installation exists, with the values of this installation. Within a document, each command
+// changes the values as Helm would change them. If an upgrade without --install drops values of the release,
+// valuesAfter returns an error.
 func (r *helmReleases) valuesAfter(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}

@@ -28,9 +28,9 @@ const (
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. The
 // scenario starts pods on 100 synthetic nodes. For each of these nodes, the scenario opens one watch in place of the
-// kubelet's watch. A few of these nodes have a real agent. Bare watches replace all other agents. A bare watch belongs
-// to no agent, but sends the same request as an agent's pod watch. Most bare watches are for nodes without pods. The
-// API server must keep these watches open, but has nothing to send.
+// kubelet's watch. A few of these nodes have a real agent. Bare watches replace the agents of all other nodes. A bare
+// watch belongs to no agent, but sends the same request as an agent's pod watch. Most bare watches are for nodes
+// without pods. The API server must keep these watches open, but has nothing to send.
 //
 // The scenario "event-cost" shows that a bare watch costs the API server as much as an agent whose node already has all
 // images. The scenario "fleet-cost" requires that an agent and a bare watch receive almost the same number of bytes.

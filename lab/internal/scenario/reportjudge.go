@@ -15,7 +15,7 @@ import (
 func (v *Verdict) judgeReport(b *bench.Bench, r fleetReport) {
 	const total = reportNear + reportFar + reportPlain + 2
 	v.Compared += 5
-	// One note is normal, because the report begins before the agent's start.
+	// One note is normal: the period of the report begins before the agent's start.
 	if r.StartUps != total || len(r.Notes) > 1 {
 		v.Problem("the report contains %d start-ups, want %d; notes %q", r.StartUps, total, r.Notes)
 	}

@@ -51,8 +51,8 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 	return mark.Close()
 }
 
-// noteStart writes the start time of the main process to a file for the probes. A probe is a separate process, so the
-// file contains the time of the wall clock.
+// noteStart writes the start time of the main process to a file for the probes. A probe is a separate process and
+// cannot use the main process's monotonic clock, so the file contains the time of the wall clock.
 func noteStart(startedAt time.Time) error {
 	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
 	return writeWhole(startFile, note)
