@@ -11,8 +11,8 @@ import (
 // Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
 // missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// Nanoseconds rejects longer numbers, because the agent's numbers are always shorter. The agent's numbers contain
-	// no fraction such as 1/3 and no exponent. big.Rat also accepts fractions and huge exponents.
+	// longest is the maximum length of a number in characters. The agent's numbers are always shorter, because they
+	// contain no fraction such as 1/3 and no exponent. big.Rat also accepts fractions and huge exponents.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {

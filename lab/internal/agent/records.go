@@ -38,7 +38,7 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 }
 
 // readLogs reads the log files of containers. readLogs joins the files in the order of their first entries, with the
-// oldest file first. A long line can start in one file and end in the next file.
+// oldest file first, because a long line can start in one file and end in the next file.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {

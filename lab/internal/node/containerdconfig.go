@@ -3,8 +3,8 @@ package node
 // The constants in this file are templates for containerd's configuration. The method containerdConfig replaces each
 // placeholder, such as @root@, with a value.
 
-// containerd2Config is the template for containerd 2. Before version 2.3, containerd logs a warning and ignores the
-// setting socket_dir. With these versions, the shims create their sockets in /run/containerd/s.
+// containerd2Config is the template for containerd 2. The versions before 2.3 log a warning and ignore the setting
+// socket_dir. With these versions, the shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
 state = "@state@"

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// responseAtMost is the maximum response time of the commands "report" and "explain".
+// responseAtMost is the longest accepted response time of the commands "report" and "explain".
 const responseAtMost = 2 * time.Second
 
 // runAgent runs the agent's program with the given arguments, and returns the program's standard output.

@@ -16,8 +16,8 @@ import (
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// firstTry is the longest time of the first attempt to create the sandbox. This time includes the removal of
-		// the failed sandbox. No agent can separate this time from the phase "volumes".
+		// firstTry is the longest accepted time of the first attempt to create the sandbox. This time includes the
+		// removal of the failed sandbox. No agent can separate this time from the phase "volumes".
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

@@ -135,8 +135,8 @@ func (h healthRun) checkNow(ctx context.Context, wanted ...sample) {
 	}
 }
 
-// reportedWithin is the longest time until the metrics show a change of the node. The agent learns of each change from
-// its watch of the Node object.
+// reportedWithin is the longest accepted time until the metrics show a change of the node. The agent learns of each
+// change from its watch of the Node object.
 const reportedWithin = 2 * time.Second
 
 func (h healthRun) cordon(ctx context.Context) error {

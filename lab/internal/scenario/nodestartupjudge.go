@@ -47,8 +47,8 @@ type startUpTruth struct {
 	width time.Duration
 }
 
-// truths returns the true times of the milestones. The constant "late" is the longest delay with which pollNode sees a
-// change of the node.
+// truths returns the true times of the milestones. The constant "late" is the longest assumed delay until pollNode sees
+// a change of the node.
 func (n *nodeBoot) truths() map[string]startUpTruth {
 	const late = 100 * time.Millisecond
 	before := func(at time.Time, most, width time.Duration) startUpTruth {

@@ -22,9 +22,9 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// pageWait is the maximum time until the page shows received data. The page does not poll the agent. The agent sends
-// the changes to the page in a stream. If the page misses a change, the page never shows this change. Therefore, a long
-// limit cannot hide a missed change. On a busy machine, the browser once took more than 5 s.
+// pageWait is the longest accepted time until the page shows received data. The page does not poll the agent. The agent
+// sends the changes to the page in a stream. If the page misses a change, the page never shows this change. Therefore,
+// a long limit cannot hide a missed change. On a busy machine, the browser once took more than 5 s.
 const pageWait = 15 * time.Second
 
 // showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have an image that the

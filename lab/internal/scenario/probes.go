@@ -24,7 +24,7 @@ const (
 	// An attempt has several stages, and the timeout covers all of them. probeConnect is the maximum time of the
 	// stages before the stage that times out. So the stage that times out takes at least probeTimeout-probeConnect.
 	probeConnect = 50 * time.Millisecond
-	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
+	probeWithin  = 250 * time.Millisecond // largest accepted time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 

@@ -65,7 +65,7 @@ type promRun struct {
 	pods            []scrapedPod // sorted by the duration of the start-up
 }
 
-// scrapeLimit is the longest time until Prometheus has the agent's current metrics.
+// scrapeLimit is the longest accepted time until Prometheus has the agent's current metrics.
 const scrapeLimit = 5 * node.ScrapeInterval
 
 func (p *promRun) await(ctx context.Context, what string, limit time.Duration,

@@ -150,7 +150,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // accepted difference between the kubelet's log and the runtime's stores
-		late  = 4 * time.Second        // longest time until the agent notices the end of a call
+		late  = 4 * time.Second        // longest accepted time until the agent notices the end of a call
 	)
 	right, wrong := 0, make(map[string]int)
 	for _, response := range watched.responses {

@@ -79,7 +79,7 @@ type whatIfTruth struct {
 	steps time.Duration
 }
 
-// watchDelay is the longest time from a change of a pod until the scenario's watch delivers this change.
+// watchDelay is the longest assumed time from a change of a pod until the scenario's watch delivers this change.
 const watchDelay = 100 * time.Millisecond
 
 // whatIfPrediction is one prediction of "explain". totalLow and totalHigh are the bounds of the duration of the
