@@ -126,9 +126,9 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// checkSince checks a duration in a record. The argument "to" is the end of the duration, from the records. The
-// records do not contain the start of the duration. The argument "from" is the interval of the start, from the
-// timeline.
+// checkSince checks a duration in a record. The argument "to" is the end of the duration according to the records. The
+// records do not contain the start of the duration, so the argument "from" is the interval of the start according to
+// the timeline.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

@@ -33,7 +33,7 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// compareInstant checks one instant in a record. The argument "allowed" is the interval of the instant, from the
+// compareInstant checks one instant in a record. The argument "allowed" is the interval of the instant according to the
 // timeline. If allowed.known is true, the record must contain the instant. If the record contains the instant, the
 // instant must lie in this interval.
 func (c *comparison) compareInstant(what string, at time.Time, allowed span) {

@@ -30,7 +30,7 @@ type Attempt struct {
 	// This time is from the files in containerd's content store. StoredAt is zero if the registry sent neither
 	// configuration nor layers. StoredAt is also zero if containerd did not store all of this data during the call.
 	StoredAt time.Time
-	// Blobs is the number of containerd's downloads of configuration and layers, and BlobBytes is their size in bytes.
+	// Blobs is the number of containerd's downloads of configuration and layers, and BlobBytes is their total size.
 	// Blobs and BlobBytes exclude the requests of a lazy snapshotter, which has its own HTTP client.
 	Blobs     int
 	BlobBytes int64

@@ -74,8 +74,8 @@ func byPod(spans []Span) (reports []Report) {
 	return reports
 }
 
-// Count returns the count in the last data point that the file contains for a histogram. The data points must not have
-// attributes. If the file does not contain the histogram, ok is false.
+// Count returns the count in the last data point that the file contains for a histogram. Count requires that the data
+// points have no attributes. If the file does not contain the histogram, ok is false.
 func Count(path, histogram string) (count uint64, ok bool, err error) {
 	err = eachLine(path, "resourceMetrics", func(line []byte) error {
 		var request metricsRequest

@@ -23,7 +23,7 @@ const (
 	downloadRate   = 512 << 10   // bytes per second
 	diskCause      = "disk"
 	registryCause  = "registry"
-	mostlyUnpacked = 500 * time.Millisecond // longest accepted time from the last byte until the small last layer is unpacked
+	mostlyUnpacked = 500 * time.Millisecond // accepted time from the last byte until the small last layer is unpacked
 )
 
 // The scenario "unpack" pulls three images. The download of the first image is slow, and the unpacking of the second
