@@ -180,9 +180,9 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness requires that at least 99 % of the phases are accurate. In addition to this 1 %, a phase is allowed to
-// be inaccurate if the only reason is that the kubelet reported the end of a post-start hook late. judgeExactness also
-// calls judgePromises.
+// judgeExactness requires that at least 99 % of the phases are accurate. In addition, judgeExactness accepts each phase
+// that is inaccurate only because the kubelet reported the end of a post-start hook late. judgeExactness also calls
+// judgePromises.
 func (t *tally) judgeExactness(v *Verdict) {
 	allowed := len(t.readings) / 100
 	for _, r := range t.readings {
@@ -219,8 +219,8 @@ func (t *tally) percentile(p int) time.Duration {
 
 // judgePromises checks the agent's error bounds. Every milestone and every span on the control plane's clock must agree
 // with the truth within the agent's error bound. The agent must report every phase, or list the phase in the field
-// "merged_with" of another phase. holdsTruth may return false for at most one percent of the phases. This exception
-// exists because the lab cannot always measure the truth accurately. For example, other work on a busy machine can
+// "merged_with" of another phase. holdsTruth may return false for at most one percent of the phases. This one percent
+// is allowed because the lab cannot always measure the truth accurately. For example, other work on a busy machine can
 // delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps

@@ -71,9 +71,10 @@ func (m *meeting) waitForAllThen(ctx context.Context, do func() error) error {
 	}
 }
 
-// stopRows returns three examRows with one pod each. During all three start-ups, a component of the node stops once.
-// When the component stops, the first pod's image is being pulled, the second pod's sandbox is starting, and the third
-// pod's init container is running. The stop usually lasts longer than the remaining time of each of these steps.
+// stopRows returns three examRows with one pod each. A component of the node stops once, while all three start-ups are
+// in progress. When the component stops, the first pod's image is being pulled, the second pod's sandbox is starting,
+// and the third pod's init container is running. The stop usually lasts longer than the remaining time of each of these
+// steps.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // without the stop, each step takes at least this time
 	all := newMeeting(3)

@@ -104,7 +104,7 @@ func (c *costRun) runPairs(ctx context.Context) (err error) {
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// runBlock runs one block, and then deletes the pods and the Events of the block.
+// runBlock starts the pods of one block, and then deletes these pods and their Events.
 func (c *costRun) runBlock(ctx context.Context, name, node string) (l costBlock, err error) {
 	defer func() { err = errors.Join(err, c.deleteBlock(context.WithoutCancel(ctx))) }()
 	watching, end := context.WithCancel(ctx)

@@ -209,10 +209,10 @@ func (a independentRecords) runningAt(container string) time.Time {
 }
 
 // controlPlane returns the milestones with the API server's timestamps, and the phases between them. The milestone
-// "created" lies between the scenario's request to create the pod and the response. For each later milestone, an
-// interval begins with the step that causes the milestone, and ends with the first report about it. The scheduler's
-// Event reports the milestone "scheduled". For all later milestones except "scheduled", the report is a pod status in
-// the scenario's watch.
+// "created" lies between the scenario's request to create the pod and the response. The interval of each later
+// milestone begins with the step that causes the milestone, and ends with the first report about it. For the milestone
+// "scheduled", this report is the scheduler's Event. For the milestones after "scheduled", this report is a pod status
+// in the scenario's watch.
 func (p plan) controlPlane(a independentRecords) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

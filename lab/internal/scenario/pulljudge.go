@@ -21,8 +21,8 @@ type unseenPull struct {
 // seenByRegistry helps to decide which log contains the true duration of a pull. containerd's log is the truth in two
 // cases: the registry received no request, or the pull is longer in containerd's log by more than seenByRegistry. Only
 // containerd's log includes the resolution of the name and the unpacking. In all other cases, the registry's log is the
-// truth. If the two logs differ by at most seenByRegistry, a duration that agrees with containerd's log must also be
-// accepted. So seenByRegistry is only half of the largest accepted difference.
+// truth. But if the two logs differ by at most seenByRegistry, a duration that agrees with containerd's log must also
+// be accepted. Therefore, seenByRegistry is only half of the largest accepted difference.
 const seenByRegistry = exact / 2
 
 // judgePulls compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
@@ -131,7 +131,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// whyInconclusive returns the reason why the case is not conclusive, or an empty string.
+// whyInconclusive returns the reason why the case is not conclusive, or an empty string if the case is conclusive.
 func (w wantedPull) whyInconclusive(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
