@@ -115,9 +115,9 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closedCalls returns all calls in chronological order. If the log does not contain the end of a call, the call ends
-// when the next call starts. If the log does not contain the end of the last call, this call ends at Until. If
-// containerd exited during a call, the call ends at the time of this exit.
+// closedCalls returns all calls in chronological order. If the log does not contain the end of a call, closedCalls
+// assumes that the call ended when the next call started. For the last call, closedCalls assumes the end Until. If
+// containerd exited during a call, closedCalls sets the end to the time of this exit, and marks the call as failed.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })

@@ -12,9 +12,9 @@ func awaitAgentAge(ctx context.Context, b *bench.Bench) error {
 	return awaitAge(ctx, b.Node.AgentAge())
 }
 
-// awaitAge waits until an agent has run for five seconds. The argument "age" is how long the agent has already run.
-// This wait is necessary because a new watch can deliver old events: the agent does not treat the first events of a
-// watch as new.
+// awaitAge waits until an agent has run for five seconds. The argument "age" is how long the agent has already run. The
+// wait is necessary because the agent does not treat the first events of a watch as new: a new watch can deliver old
+// events.
 func awaitAge(ctx context.Context, age time.Duration) error {
 	const enough = 5 * time.Second
 	return sleep(ctx, enough-age)

@@ -167,7 +167,7 @@ func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	reference, err := x.bench().Image(ctx, x.imageOf(name), examLayer)
 	x.pauseImage = repositoryOf(reference)
 	return errors.Join(err, x.bench().Break(ctx, x.imageOf(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
-		// UsePauseImage restarts the container runtime. Give the kubelet time to notice the stop.
+		// UsePauseImage restarts the container runtime. Give the kubelet time to notice that the runtime was stopped.
 		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx))
 }
 

@@ -21,10 +21,10 @@ import (
 // watches prevented a watch.
 const limitedEvents = "Events beyond the agent's limits for Event watches"
 
-// costlyNamespace pulls an image slowly for the pod "slow" on the real node. Meanwhile, many pods of the same
-// namespace start on a synthetic node. The agent must close its Event watch. Then the pod "later" pulls an image on the
-// real node. The agent must not open an Event watch for this pod. The timelines of both pods must contain the pull, and
-// must report that the agent's limits for Event watches prevented a watch.
+// costlyNamespace pulls an image slowly for the pod "slow" on the real node. Meanwhile, many pods of the same namespace
+// start on a synthetic node. The agent must close its Event watch on this namespace. Then the pod "later" pulls an
+// image on the real node. The agent must not open an Event watch for this pod. The timelines of both pods must contain
+// the pull, and must report that the agent's limits for Event watches prevented a watch.
 func costlyNamespace(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := awaitAgentAge(ctx, b); err != nil {
 		return err

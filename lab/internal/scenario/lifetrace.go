@@ -45,7 +45,7 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 3*time.Second); err != nil { // the API server sends the new agent all Events again
+	if err := sleep(ctx, 3*time.Second); err != nil { // the API server sends all Events to the new agent again
 		return err
 	}
 	if err := b.DeletePod(ctx, pod); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // The scenario "restart" repeatedly kills the agent while pods start. The agents must report each pod once, as if no
-// agent was killed.
+// agent had been killed.
 func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		killCount = 50
