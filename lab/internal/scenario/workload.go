@@ -85,7 +85,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), causes[registryCause],
 		limit)
-	if distinct { // on a busy machine, a probe can succeed long after the container is ready
+	if distinct { // on a busy machine, the probe can succeed long after workloadReadyAfter has passed
 		v.compareNumber("mean of app", workloadReadyAfter, workloadReadyAfter, causes["app"], limit)
 	}
 	if err := v.judgeDurations(report, func(pod string) bench.Arrival { return arrivals.Of(pod) }); err != nil {
