@@ -96,7 +96,8 @@ func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restart
 
 // ReachPodsThrough restarts the API server with a proxy for its connections to pods. The API server then reaches pods
 // only through this proxy, like an API server outside the cluster's network. The argument "socket" is the path of the
-// proxy's Unix socket. EnableStreamingLists, Restore or the next Up reverts the change.
+// proxy's Unix socket. Restore or the next Up reverts the change. EnableStreamingLists also reverts the change, because
+// it restarts the API server with its usual flags.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
