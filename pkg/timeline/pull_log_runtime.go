@@ -58,8 +58,8 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// noteMissing records that the image was absent when the agent queried the runtime about a pod. If the image was removed
-// since the previous response, the earlier pods do not matter any more.
+// noteMissing records that the image was absent when the agent queried the runtime about a pod. If the image was
+// removed since the previous response, the earlier pods do not matter any more.
 func (r *imageResponseOf) noteMissing(uid string, removed bool) {
 	if removed {
 		r.missingFor = nil

@@ -74,7 +74,7 @@ type Fault struct {
 	Source  string
 }
 
-// The package assumes that a timestamp in a log is wrong by at most Slack, even on a busy machine.
+// Slack is the largest assumed error of a timestamp in a log, even on a busy machine.
 const Slack = 50 * time.Millisecond
 
 // pluginEnds is the longest assumed time from the network plugin's last log line until the runtime has read the

@@ -106,7 +106,7 @@ func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Cli
 				return err
 			}
 			if len(missing) > 0 {
-				return fmt.Errorf("Prometheus has not scraped the target %v successfully yet", missing[0].Labels)
+				return fmt.Errorf("the target %v has not been scraped successfully yet", missing[0].Labels)
 			}
 			return nil
 		})

@@ -150,7 +150,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 		func(ctx context.Context) error {
 			samples, err := client.Query(ctx, both)
 			if err == nil && len(samples) == 0 {
-				err = errors.New("Prometheus lacks the metrics of an agent, or an alert fires")
+				err = errors.New("the metrics of an agent are missing in Prometheus, or an alert fires")
 			}
 			return err
 		})

@@ -13,7 +13,8 @@ func TestRemoveEvents(t *testing.T) {
 	if want := header + "false}\n" + pod; err != nil || string(got) != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	if _, err := removeEvents([]byte(header + "false}\n")); err == nil || !strings.Contains(err.Error(), `"events":true`) {
+	_, err = removeEvents([]byte(header + "false}\n"))
+	if err == nil || !strings.Contains(err.Error(), `"events":true`) {
 		t.Errorf("got %v, want an error for a recording without Events", err)
 	}
 }
