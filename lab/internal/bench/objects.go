@@ -135,18 +135,32 @@ func (b *Bench) DeleteRuntimeClass(ctx context.Context, name string) error {
 	return b.Kube.Delete(ctx, runtimeClasses+"/"+b.RuntimeClass(name))
 }
 
-// LabelNode sets a label on the lab's node. Only this bench uses the label. An empty value removes the label.
-func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
-	var label any
-	if value != "" {
-		label = value
+// OfferResource adds an extended resource to the lab's node, or removes it. Only this bench uses the resource. A label
+// would not be suitable instead: kubelets before version 1.34 can reject a pod because they have not yet observed that
+// the node got the pod's label.
+func (b *Bench) OfferResource(ctx context.Context, name string, offered bool) error {
+	var amount any
+	if offered {
+		amount = "1"
 	}
-	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{b.NodeLabel(name): label}}}
-	if err := b.Kube.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
-		return fmt.Errorf("label the node: %w", err)
+	resources := map[string]any{string(b.NodeResource(name)): amount}
+	change := map[string]any{"status": map[string]any{"capacity": resources, "allocatable": resources}}
+	if err := b.Kube.Merge(ctx, "/api/v1/nodes/"+layout.NodeName+"/status", change); err != nil {
+		return fmt.Errorf("change the resources of the node: %w", err)
 	}
 	return nil
 }
 
-// NodeLabel returns the key of the label that LabelNode sets.
-func (b *Bench) NodeLabel(name string) string { return "podlapse-lab/" + b.Namespace + "-" + name }
+// NodeResource returns the name of the extended resource that OfferResource adds.
+func (b *Bench) NodeResource(name string) corev1.ResourceName {
+	return corev1.ResourceName("podlapse-lab/" + b.Namespace + "-" + name)
+}
+
+// Demand makes the first container of a pod need one unit of a resource.
+func Demand(spec *corev1.PodSpec, name corev1.ResourceName) {
+	of := &spec.Containers[0].Resources
+	if of.Limits == nil {
+		of.Limits = corev1.ResourceList{}
+	}
+	of.Limits[name] = resource.MustParse("1") // the API server sets an equal request
+}

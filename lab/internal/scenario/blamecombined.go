@@ -87,13 +87,13 @@ func heldByGate(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 }
 
 func lateNode(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
-	spec.NodeSelector = map[string]string{x.bench().NodeLabel(x.name): "yes"}
+	bench.Demand(spec, x.bench().NodeResource(x.name))
 	return func() error {
-		defer func() { _ = x.bench().LabelNode(context.WithoutCancel(ctx), x.name, "") }()
+		defer func() { _ = x.bench().OfferResource(context.WithoutCancel(ctx), x.name, false) }()
 		return errors.Join(
 			sleep(ctx, long),
 			x.recordCauses(onlyCause(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
-				return x.bench().LabelNode(ctx, x.name, "yes")
+				return x.bench().OfferResource(ctx, x.name, true)
 			}),
 			x.takenUp(ctx),
 		)

@@ -51,17 +51,17 @@ func placementRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{
 			"no-node-fits",
-			"no node has the label that the pod selects: placement",
+			"no node has the extended resource that the pod needs: placement",
 			func(ctx context.Context, x *examPod) error {
 				spec := onePod(x.bench().BaseImage, readySoon)
-				spec.NodeSelector = map[string]string{x.bench().NodeLabel(x.name): "yes"}
-				defer func() { _ = x.bench().LabelNode(context.WithoutCancel(ctx), x.name, "") }()
+				bench.Demand(&spec, x.bench().NodeResource(x.name))
+				defer func() { _ = x.bench().OfferResource(context.WithoutCancel(ctx), x.name, false) }()
 				err := errors.Join(x.create(ctx, spec), sleep(ctx, long()+4*time.Second))
 				return errors.Join(
 					err,
 					x.recordCauses(onlyCause(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler},
 						func() error {
-							return x.bench().LabelNode(ctx, x.name, "yes")
+							return x.bench().OfferResource(ctx, x.name, true)
 						}),
 					x.awaitReady(ctx),
 				)
