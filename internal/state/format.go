@@ -162,7 +162,7 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 	}
 	var sealed endLine
 	if err := json.Unmarshal(line, &sealed); err != nil {
-		return nil, nil, 0, fmt.Errorf("%w: invalid end line: %w", errDamaged, err)
+		return nil, nil, 0, fmt.Errorf("%w: invalid last line: %w", errDamaged, err)
 	}
 	sum = checksum(before, text[:end])
 	if got := fmt.Sprintf("%08x", sum); got != sealed.Checksum {

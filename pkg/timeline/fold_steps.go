@@ -28,7 +28,7 @@ type chain struct {
 	container string // empty for the chain of the pod itself
 	steps     []step
 	attempt   uint16 // the container's attempt; the keys of pod-wide milestones do not contain it
-	probes    bool   // the chain covers the time from the last start of a container to readiness
+	probes    bool   // the chain begins when the container that starts last is running, and ends when the pod is ready
 }
 
 // isConcurrent reports whether a step happens in parallel with the kubelet's work.

@@ -12,8 +12,8 @@ const (
 	// maxPullLog is the maximum number of pulls in the log. A node's pull queue rarely contains more than maxPullLog
 	// pulls.
 	maxPullLog = 256
-	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need up to
-	// leastBlocked to start the next pull.
+	// The log attributes a wait to another pull only if the wait lasts at least leastBlocked, because the kubelet can
+	// need this time to start the next pull.
 	leastBlocked = 50 * time.Millisecond
 )
 

@@ -244,9 +244,9 @@ type Pull struct {
 	// PullLog.Complete uses the fields below and then clears them.
 	imageLayers []Layer // all layers of the image; nil if the runtime does not report them
 	resolvedAt  instant // when the image's manifest arrived on the node; zero if unknown
-	// stampedAt is a timestamp of the image that limits FinishedAt, although another pod's pull might have written it.
-	// stampedAt is zero if there is no such timestamp. If stampedAt is ignored, endsSince is the earliest possible end
-	// of the pull.
+	// stampedAt is the timestamp of the image that gave the pull its end (FinishedAt). The pull of another pod might
+	// have written this timestamp. stampedAt is zero if no timestamp of the image gave the pull its end. If stampedAt
+	// is ignored, endsSince is the earliest possible end of the pull.
 	stampedAt, endsSince instant
 }
 

@@ -18,7 +18,7 @@ type comparison struct {
 // Disagreements lists the contradictions between a timeline and the transition records that the agent printed with the
 // timeline. Each of the following differences is a contradiction:
 //
-//   - A record names another pod, owner, container or image than the timeline.
+//   - The pod, owner, container or image in a record differs from the one in the timeline.
 //   - The records are not in the required order.
 //   - The timeline gives an interval for a milestone, and the record's time of this milestone lies outside the
 //     interval.

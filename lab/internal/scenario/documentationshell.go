@@ -100,7 +100,7 @@ func (p *documentedProcess) awaitSuccess() error {
 	case p.err != nil:
 		return fmt.Errorf("the command failed: %w: %s", p.err, p.lastLines())
 	case p.shows && strings.TrimSpace(p.stdout.String()) == "":
-		return fmt.Errorf("the command printed nothing on standard output: %s", p.lastLines())
+		return fmt.Errorf("the command printed nothing on standard output; standard error: %s", p.lastLines())
 	}
 	return nil
 }

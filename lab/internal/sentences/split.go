@@ -39,8 +39,8 @@ func split(file string, paragraph []line) []Sentence {
 	return sentences
 }
 
-// endsSentence reports whether a sentence ends after a word. The word must end with a full stop, a question mark or an
-// exclamation mark. Closing brackets and quotes can follow the punctuation mark. Abbreviations do not end a sentence.
+// endsSentence reports whether a sentence ends after a word. A sentence ends if the word ends with a full stop, a
+// question mark or an exclamation mark, also before closing brackets and quotes. Abbreviations do not end a sentence.
 func endsSentence(word string) bool {
 	if slices.Contains([]string{"e.g.", "i.e.", "etc.", "vs."}, strings.TrimLeft(word, "(")) {
 		return false
