@@ -67,7 +67,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+
 			"available: 1 if all are available, 0 if not."),
 		droppedConditions: dropped("node_conditions", "Conditions of this node that are missing from scrapes "+
-			"because the node has too many conditions. Each scrape increases this counter by the number of missing conditions."),
+			"because the node has too many conditions. Each scrape adds the number of missing conditions."),
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+
 			"add-ons, or because two add-ons in different namespaces have the same name. Each scrape adds the "+
 			"number of missing add-ons."),

@@ -8,11 +8,13 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
-		Help: "Items that a sink (an output of the agent) delivered. sink=\"records\": start-ups and terminations " +
-			"that the agent wrote to standard output. A partial start-up counts each time that the agent writes it. " +
+		Help: "Items that a sink (an output of the agent) delivered. sink=\"records\": start-ups of pods, " +
+			"terminations of pods and the start-up of the node that the agent wrote to standard output. A partial " +
+			"start-up counts each time that the agent writes it. " +
 			"sink=\"recording\": observations that the agent wrote to the file in --record-observations. Without " +
 			"this flag, sink=\"recording\" counts observations that the agent stored in memory. sink=\"otlp\": " +
-			"start-ups whose traces the OTLP endpoint accepted.",
+			"start-ups and terminations of pods, events after a start-up (--life-traces) and the start-up of the " +
+			"node, if the OTLP endpoint accepted them.",
 		ConstLabels: label,
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{

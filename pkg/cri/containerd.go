@@ -18,8 +18,8 @@ import (
 // determine which stores are enabled. If the runtime does not implement the API of a store, the agent disables the
 // store. Each session has its own storeSet.
 type storeSet struct {
-	// unstamped is true if the agent knows that the runtime is an older containerd than 2.0, or no containerd. Such
-	// runtimes have no sandbox store with usable timestamps.
+	// unstamped is true if the agent knows that the runtime is containerd before 2.0, or is not containerd.
+	// Such runtimes have no sandbox store with usable timestamps.
 	unstamped bool
 	// networkFirst is true if the runtime calls the network plugin before it pulls an absent sandbox image. containerd
 	// 2.0 and later use this order (internal/cri/server/sandbox_run.go).

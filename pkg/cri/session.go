@@ -140,7 +140,7 @@ func (s *session) respond(ctx context.Context, open *openRequest, request timeli
 	}
 	if source.pending.retryOrGiveUp(open, request, source.config.Now()) {
 		source.metrics.givenUp.Inc()
-		source.config.Logger.Warn("the agent gave up a request to the container runtime",
+		source.config.Logger.Warn("the agent gave up on a request to the container runtime",
 			zap.String("uid", request.UID), zap.Error(err))
 	}
 	if ctx.Err() == nil && !s.isLost(err) { // the end of the session is not a failure of the runtime
