@@ -106,7 +106,8 @@ func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (
 			if ctx.Err() != nil {
 				return result, err
 			}
-			outcome.Problem, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), fmt.Sprintf("scenario %q: ", name)), "\n")
+			text := strings.TrimPrefix(err.Error(), fmt.Sprintf("scenario %q: ", name))
+			outcome.Problem, _, _ = strings.Cut(text, "\n")
 			if problems := strings.Split(err.Error(), "\n"); errors.Is(err, scenario.ErrDisagree) && len(problems) > 1 {
 				outcome.Problem = strings.TrimSpace(problems[1])
 			}
