@@ -49,19 +49,19 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
-		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
-			"the watch begins at a resourceVersion from the time at which the first pod of the watch reached the " +
-			"node, or from the end of the previous watch. If the agent knows no such resourceVersion, the watch " +
-			"begins in one of two other ways. from=\"history\": the namespace has few Events, and the watch begins " +
-			"with all of them. from=\"gap\": the namespace has many Events, and the watch begins at a recent " +
-			"resourceVersion. So the agent can miss earlier Events.",
+		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\" is " +
+			"the usual case: the watch delivers all Events since the first of its pods reached the node, or since " +
+			"the previous watch ended. In the two other cases, the agent knows no resourceVersion from this time. " +
+			"from=\"history\": the namespace has few Events, so the watch delivers all of them. from=\"gap\": the " +
+			"namespace has many Events, so the watch delivers only recent and new Events, and the agent can miss " +
+			"earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
-		Help: "Requests in which the agent asks the API server for the current resourceVersion of Events, by " +
-			"result. Event watches can begin at this resourceVersion. The agent also uses the resourceVersion to " +
-			"estimate how many objects changed while a watch was open. Each request is a list request with a filter " +
-			"that matches no Event, so the response is small.",
+		Help: "Requests of the agent to the API server for the current resourceVersion of Events, by result: " +
+			"\"taken\" or \"failed\". Event watches can begin at this resourceVersion. The agent also uses the " +
+			"resourceVersion to estimate how many objects changed while a watch was open. Each request is a list " +
+			"request with a filter that matches no Event, so the response is small.",
 	}, []string{"result"})
 	m := metrics{
 		starts: startCounts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
@@ -69,30 +69,29 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: sampleCounts{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Event watches that failed because their starting resourceVersion had expired (status 410): the " +
-				"API server no longer had the changes since this resourceVersion.",
+			Help: "Event watches that failed because the resourceVersion at which they began had expired (status 410): " +
+				"the API server no longer had the changes since this resourceVersion.",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Unserved requests for a pod's Events. While a pod's timeline needs Events, the agent keeps such " +
-				"a request open. A request is unserved if it lasts longer than 5 seconds and ends without a result. " +
-				"A result is either an Event of the pod, or an Event watch that has delivered all existing Events. " +
-				"Without a result, the timeline can lack evidence about image pulls. A pod can have several " +
-				"requests. Excludes requests that end while the agent's Event watches on the pod's namespace are " +
-				"stopped (see podlapse_event_costly_namespaces_total).",
+			Help: "Number of times that the agent needed the Events of a pod for more than 5 seconds and got none. In " +
+				"this time, no Event of the pod arrived, and no Event watch for the pod delivered all existing " +
+				"Events. The pod's timeline can then lack evidence about image pulls. One pod can count several " +
+				"times. Excludes times that ended while the agent had stopped its Event watches on the pod's " +
+				"namespace (see podlapse_event_costly_namespaces_total).",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Namespace-wide Event watches that the agent replaced with Event watches on single pods. The " +
-				"agent replaces a watch if the namespace has many Events and the agent needs few of them.",
+			Help: "Event watches on a whole namespace that the agent replaced with Event watches on single pods. The " +
+				"agent replaces a watch if it delivers many Events and the agent needs few of them.",
 		}),
 		costly: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_costly_namespaces_total",
 			Help: "Number of times that the agent stopped all its Event watches on a namespace for 10 to 15 " +
 				"minutes. The agent stops the watches if many Events are created or deleted in the namespace, and " +
 				"the agent uses few of these Events. The reason is the API server's CPU time: the API server " +
-				"decodes each change once for each watch. Without Event watches, timelines lack phases such as the " +
-				"pull queue.",
+				"decodes each change once for each watch. Without Events, timelines lack phases such as the pull " +
+				"queue.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

@@ -45,19 +45,16 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. Sometimes the agent cannot separate several phases. If these phases have the same "+
-				"cause, their total time counts for the first of them. In this rule, the causes \"kubelet\" and "+
-				"\"runtime\" are one cause. If the phases have different causes, their total time counts for a phase "+
-				"that represents all of them. For pull and unpack, this is \"image_pull\". For phases that all belong "+
-				"to the setup of the sandbox, it is \"sandbox_setup\". In all other cases, it is \"unattributed\". "+
-				"Time without evidence also counts for \"unattributed\". This metric is a native histogram without "+
-				"classic buckets.",
+				"metrics are equal. If the agent cannot separate phases with the same cause, their time counts for "+
+				"the first of them. If the causes differ, their time counts for a phase that stands for all of them: "+
+				"\"image_pull\", \"sandbox_setup\" or \"unattributed\" (docs/architecture.md, Phases). This metric is "+
+				"a native histogram without classic buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
 			Help: "Steps of the phases in podlapse_pod_phase_duration_seconds. A step is one occurrence of a phase. " +
-				"For example, a pod with three containers can have three steps with phase=\"container_start\". In " +
-				"podlapse_pod_phase_duration_seconds, these three steps are one observation.",
+				"For example, a pod with three containers can have three steps with phase=\"container_start\". " +
+				"podlapse_pod_phase_duration_seconds adds up these three steps and counts one observation.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
@@ -66,21 +63,23 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Conflicts in the evidence about start-ups. In a conflict, two sources of evidence contradict " +
-				"each other about the time of one milestone. The record of the start-up names the milestone.",
+			Help: "Conflicts in the evidence about start-ups. In a conflict, two sources contradict each other about " +
+				"the time of one milestone, for example the start of a container. The record of the start-up names " +
+				"the milestone.",
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with missing evidence. A start-up counts in any of four cases: a milestone has no " +
-				"evidence, the agent reached one of its limits, the node's clock was set, or a lost Event leaves " +
-				"the time of a pull in the phase \"unattributed\". Two kinds of evidence never count as missing: " +
-				"Events that the kubelet drops by design after 25 Events about one pod, and evidence that the " +
-				"container runtime can never report (see podlapse_evidence_unreported_total).",
+			Help: "Start-ups with missing evidence. A start-up counts in any of four cases: no evidence shows the " +
+				"time of a milestone such as the start of a container, the agent reached one of its limits, the " +
+				"node's clock was set, or a lost Event leaves the time of a pull in the phase \"unattributed\". Two " +
+				"kinds of evidence never count as missing: Events that the kubelet drops by design after 25 Events " +
+				"about one pod, and evidence that the container runtime can never report (see " +
+				"podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",
-			Help: "Start-up milestones that the node's container runtime can never report. For example, CRI-O " +
-				"never reports the end of the network setup, and containerd 1.x never reports the start of a " +
+			Help: "Milestones of start-ups whose time the node's container runtime can never report. For example, " +
+				"CRI-O never reports the end of the network setup, and containerd 1.x never reports the start of a " +
 				"sandbox. podlapse_evidence_incomplete_total does not count these milestones.",
 		}),
 		pulls: newPullMetrics(registerer),
