@@ -69,13 +69,13 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: sampleCounts{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Event watches that failed because the resourceVersion at which they began had expired (status 410): " +
-				"the API server no longer had the changes since this resourceVersion.",
+			Help: "Event watches that failed because the resourceVersion at which they began had expired (status " +
+				"410): the API server no longer had the changes since this resourceVersion.",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Number of times that the agent needed the Events of a pod for more than 5 seconds and got none. In " +
-				"this time, no Event of the pod arrived, and no Event watch for the pod delivered all existing " +
+			Help: "Number of times that the agent needed the Events of a pod for more than 5 seconds and got none. " +
+				"In this time, no Event of the pod arrived, and no Event watch for the pod delivered all existing " +
 				"Events. The pod's timeline can then lack evidence about image pulls. One pod can count several " +
 				"times. Excludes times that ended while the agent had stopped its Event watches on the pod's " +
 				"namespace (see podlapse_event_costly_namespaces_total).",
