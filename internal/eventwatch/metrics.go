@@ -52,9 +52,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\" is " +
 			"the usual case: the watch delivers all Events since the first of its pods reached the node, or since " +
 			"the previous watch ended. In the two other cases, the agent knows no resourceVersion from this time. " +
-			"from=\"history\": the namespace has few Events, so the watch delivers all of them. from=\"gap\": the " +
-			"namespace has many Events, so the watch delivers only recent and new Events, and the agent can miss " +
-			"earlier Events.",
+			"from=\"history\": the namespace has few Events, or the API server refuses lists of Events, so the watch " +
+			"delivers all existing Events. from=\"gap\": the namespace has many Events, so the watch delivers only " +
+			"recent and new Events, and the agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",

@@ -125,8 +125,8 @@ func (s *Source) requestSampleFor(p *request) {
 
 // startWithoutPosition returns the start point of a watch whose pods have no position. If the namespace has few Events,
 // the watch begins with all existing Events. If the namespace has many Events, the watch skips the earlier Events, and
-// begins at the oldest recent sample. If there is no recent sample, or if the previous start revision of the watch had
-// expired, the watch begins at the current revision.
+// begins at the oldest recent sample. If there is no recent sample, or if an earlier start revision of the watch has
+// expired (see watcher.expiries), the watch begins at the current revision.
 func (s *Source) startWithoutPosition(ctx context.Context, w *watcher) (startPoint, error) {
 	recent, known := s.oldestRecentSample()
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
@@ -169,7 +169,7 @@ func (s *Source) oldestRecentSample() (position, bool) {
 
 // observedSince returns the time after which a watch delivers all Events about a pod. The watch begins at the given
 // position. If the agent learned this position at most maxBefore before it requested the pod's Events, the result is
-// the position's time. If the position seems to be more than maxBefore older than the request, the clock was set back.
+// the position's time. If the wall clock shows more than maxBefore from the position to the request, the clock was set.
 // Then, and if the position is newer than the request, the result is the later of the two times (see laterByWallClock).
 func observedSince(from position, p *request) time.Time {
 	if from.since.Before(p.requestedAt) && p.requestedAt.Round(0).Sub(from.since.Round(0)) <= maxBefore {

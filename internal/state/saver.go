@@ -53,7 +53,7 @@ type Saver struct {
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
 	silences timeline.SilenceLog  // periods without responses from the runtime; they explain delays of starting pods
-	clockLog timeline.ClockLog    // changes of the node's clock; they make durations unknown
+	clockLog timeline.ClockLog    // changes of the node's clock; they make start-ups unclear
 	lost     int                  // number of observations and UIDs that were omitted since the last save
 	// eventsUntil is the time of the latest post-startup kubelet Event that the agent has reported.
 	eventsUntil time.Time

@@ -100,7 +100,8 @@ func (s *startUp) readyEarlier(c change, target *container, end interval) (inter
 		earlier = earlier.plus(atLeastZero(s.ready.difference(target.ready)))
 	}
 	if target.kind == timeline.KindMain && !changes && target.ready.difference(end).low <= firstProbes(target) {
-		earlier.high = maxLength // no limit: perhaps the container could have passed long before the first probe
+		// No limit: perhaps the container could have passed its probes long before the first probe.
+		earlier.high = maxLength
 	}
 	return earlier, true
 }

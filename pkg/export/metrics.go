@@ -39,8 +39,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Time from the creation of a pod until all containers of the pod had started for the first time. "+
 				"Excludes image pulls and the run time of init containers, as in the Kubernetes service level "+
 				"indicator. Covers the pods in podlapse_pod_startup_duration_seconds. Excludes a pod if the agent "+
-				"cannot separate the time of image pulls and init containers from the rest of the start-up. The "+
-				"buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
+				"does not know when all containers started, or if it cannot separate the time of image pulls and init "+
+				"containers from the rest of the start-up. The buckets are the same as in "+
+				"kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+

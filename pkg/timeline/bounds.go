@@ -201,7 +201,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
 				// If the bound has no lower limit, the control plane's timestamp is later than b.latest, which is on
-				// the node's clock. Then the new lower limit is as far before b.latest as the timestamp is after it.
+				// the node's clock. Then the new lower limit is as far before b.latest as the end of the timestamp's
+				// interval is after b.latest.
 				if b.earliest == minInstant {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}

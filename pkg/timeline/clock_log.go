@@ -119,8 +119,8 @@ func (o ClockSet) readings() (earlier, later time.Time) {
 	return before, after
 }
 
-// moved returns the time that the clock shows when the duration "length" has passed since the clock showed the time
-// "from". moved ignores a change if the time "from" might be after the change.
+// moved returns the time at which the duration "length" had passed since the clock showed the time "from", converted to
+// the clock's latest setting. moved ignores a change if the time "from" might be after the change.
 func (l *ClockLog) moved(from time.Time, length time.Duration) time.Time {
 	due := from.Add(length)
 	for _, set := range l.sets {

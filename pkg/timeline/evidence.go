@@ -143,8 +143,8 @@ type containerEvidence struct {
 	failedBeforeRun bool
 	pullStatuses    []pullStatus // the earliest entries, in order of time
 	// statusGapAt is the arrival time of the latest waiting status that might follow a restart of the kubelet. After a
-	// restart, the kubelet reports no failed pull until it tries the pull again. Each status from a list counts too,
-	// because the agent can have missed earlier statuses.
+	// restart, the kubelet reports no failed pull until it tries the pull again. A waiting status from a list counts
+	// too, because the agent can have missed earlier statuses.
 	statusGapAt instant
 	firstRun    firstRun
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are

@@ -19,7 +19,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		e.changed = true
 	}
 	e.keepRuns(evidence, &c, o.ArrivedAt)
-	if evidence.firstRun.add(&o.Pod, &c, o.ArrivedAt) {
+	if evidence.firstRun.add(&o, &c) {
 		e.changed = true
 	}
 	addRun := func(m Milestone, attempt int, stamp time.Time) {

@@ -154,8 +154,7 @@ func (r refuter) reasonToRefute(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
 	case p.image != r.image && imageWithHash(r.images, p.image) != "":
-		// The Event names an image that the container had earlier or later. The runtime's facts are not about that
-		// image.
+		// The Event names an image from an earlier spec of the container. The runtime's facts are not about that image.
 	case p.latest < r.absentUntil:
 		return "the runtime reports that the image was absent until " + r.absentUntil.time().Format(time.RFC3339Nano)
 	case r.image != 0 && p.image != 0 && p.image != r.image:

@@ -10,17 +10,17 @@ import (
 // firstRun is the first status that shows a run of a container.
 type firstRun struct {
 	arrivedAt instant // zero if no status showed a run
-	late      bool    // see Pod.isLate
+	late      bool    // a list delivered the status, or the status was late; see Pod.isLate
 }
 
 // add adds a status of the container and reports whether firstRun changed. If two statuses arrived at the same time,
 // the late status counts.
-func (r *firstRun) add(pod *Pod, c *Container, arrived time.Time) (changed bool) {
-	then := at(arrived)
+func (r *firstRun) add(o *PodSeen, c *Container) (changed bool) {
+	then := at(o.ArrivedAt)
 	if c.statusRuns() == 0 || r.arrivedAt != 0 && then > r.arrivedAt {
 		return false
 	}
-	next := firstRun{then, pod.isLate(arrived)}
+	next := firstRun{then, !o.Live || o.Pod.isLate(o.ArrivedAt)}
 	if then == r.arrivedAt && (r.late || !next.late) {
 		return false
 	}
@@ -29,22 +29,23 @@ func (r *firstRun) add(pod *Pod, c *Container, arrived time.Time) (changed bool)
 }
 
 // isLate reports whether the pod's status arrived long after the latest change that it shows. Then the kubelet or the
-// agent might have had no connection to the API server. After such a gap in the connection, the kubelet writes only its
-// latest status (status_manager.go), so the agent can have missed earlier statuses. While a post-start hook runs, the
-// kubelet does not write the status, so a status that shows a running container with a hook is never late.
+// agent might have had no connection to the API server. After a gap, the kubelet writes only its latest status
+// (status_manager.go), so the agent can have missed earlier statuses. While a post-start hook runs, the kubelet does
+// not write the status. So if the container that started last has a hook, the status is never late.
 func (p *Pod) isLate(arrived time.Time) bool {
 	var changed time.Time
+	hook := false
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		if c.State == StateRunning && c.PostStartHook {
-			return false
+		if !c.StartedAt.Before(changed) {
+			hook = c.State == StateRunning && c.PostStartHook || hook && c.StartedAt.Equal(changed)
 		}
 		changed = slices.MaxFunc([]time.Time{changed, c.StartedAt, c.FinishedAt}, time.Time.Compare)
 		if c.LastRun != nil {
 			changed = slices.MaxFunc([]time.Time{changed, c.LastRun.FinishedAt}, time.Time.Compare)
 		}
 	}
-	return arrived.Sub(changed) > time.Second+statusPatience // the times in a status are truncated to seconds
+	return !hook && arrived.Sub(changed) > time.Second+statusPatience // the times in a status are truncated to seconds
 }
 
 // mayHideFailure reports whether an earlier attempt can have failed after it got the manifest of the image, although no

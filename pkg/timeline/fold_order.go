@@ -31,16 +31,17 @@ func (f *fold) milestonesInOrder() []sequence {
 			continue
 		}
 		done := f.firstSuccess(c, steps)
-		// The remaining steps are all steps after the first "done" steps. If an init container has remaining steps, it
-		// ran again, because the pod got a new sandbox or because all containers were restarted. For a sidecar, the
-		// remaining steps begin with the end of the first run. For an image volume, the remaining steps can happen
-		// after the creation of a container.
-		if remaining := f.knownMilestones(steps); done < len(steps) {
+		// The remaining steps are the steps after the first "done" steps. If a container has remaining steps, a
+		// separate sequence orders all of its steps, and not only the remaining steps. If an init container has
+		// remaining steps, it ran again, because the pod got a new sandbox or because all containers were restarted.
+		// For a sidecar, the remaining steps begin with the end of the first run. For an image volume, the remaining
+		// steps can happen after the creation of a container.
+		if own := f.knownMilestones(steps); done < len(steps) {
 			if c.Kind == KindImageVolume {
-				remaining = slices.Concat(gate, remaining)
+				own = slices.Concat(gate, own)
 				all = append(all, f.lastPullOrder(c))
 			}
-			all = append(all, remaining)
+			all = append(all, own)
 		}
 		gate = slices.Concat(gate, f.knownMilestones(steps[:done]))
 	}

@@ -9,7 +9,7 @@ type PostStartup struct {
 	Event *EventMessage // the first occurrence of an Event
 }
 
-// CompletedRun is a run of a container that has ended, with any exit code. The timestamps come from the pod's status,
+// CompletedRun is an ended run of a container, with any exit code. The timestamps come from the pod's status,
 // which contains whole seconds.
 type CompletedRun struct {
 	Container string

@@ -233,6 +233,7 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 // Settle records the results of a pod's final timeline. Settle marks the pod's requests as ended, and records which
 // layers the pod downloaded itself. These layers count as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
+	l.dropMissing(&t)
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
 			request.over = true
@@ -266,7 +267,7 @@ func (l *PullLog) Complete(t *Timeline) {
 
 func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
-	if p.Outcome == imagepull.OutcomeDownloaded && p.RequestedAt.IsZero() && l.mayBeOfOther(p, uid) {
+	if p.Outcome == imagepull.OutcomeDownloaded && p.RequestedAt.IsZero() && p.absentAt != 0 && l.mayBeOfOther(p, uid) {
 		p.Outcome = imagepull.OutcomeUnknown
 	}
 	if !p.hasAllTimes() {

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,8 +27,12 @@ func TestDownloadOfOtherPod(t *testing.T) {
 		"one pod": {[]RuntimeSeen{seen(own, 1, false, true)}, imagepull.OutcomeDownloaded},
 		"two pods": {[]RuntimeSeen{seen(own, 1, false, true), seen(other, 2, false, true), seen(own, 9, true, true)},
 			imagepull.OutcomeUnknown},
-		"the other pod has no sandbox": {[]RuntimeSeen{seen(own, 1, false, true), seen(other, 2, false, false)},
-			imagepull.OutcomeDownloaded},
+		"the responses arrive in another order": {[]RuntimeSeen{seen(own, 9, true, true), seen(other, 2, false, true)},
+			imagepull.OutcomeUnknown},
+		"the other pod's sandbox is unknown": {[]RuntimeSeen{seen(own, 1, false, true), seen(other, 2, false, false)},
+			imagepull.OutcomeUnknown},
+		"the other pod had no sandbox": {[]RuntimeSeen{seen(own, 1, false, true), seen(other, 2, false, false),
+			seen(other, 12, true, false)}, imagepull.OutcomeDownloaded},
 		"the other pod got its sandbox later": {[]RuntimeSeen{seen(own, 1, false, true), seen(other, 2, false, false),
 			seen(other, 20, true, true)}, imagepull.OutcomeDownloaded},
 		"the image was removed since": {[]RuntimeSeen{seen(other, 1, false, true), seen(other, 2, true, true),
@@ -37,7 +42,8 @@ func TestDownloadOfOtherPod(t *testing.T) {
 		for _, o := range test.responses {
 			log.ObserveRuntime(o)
 		}
-		pull := Pull{Container: "app", Image: "app:1", FinishedAt: second(8), Outcome: imagepull.OutcomeDownloaded}
+		pull := Pull{Container: "app", Image: "app:1", FinishedAt: second(8), Outcome: imagepull.OutcomeDownloaded,
+			absentAt: at(second(1))}
 		line := Timeline{UID: own, Pulls: []Pull{pull}}
 		log.Complete(&line)
 		if got := line.Pulls[0].Outcome; got != test.want {
@@ -50,5 +56,43 @@ func TestDownloadOfOtherPod(t *testing.T) {
 		if got := line.Pulls[0].Outcome; got != imagepull.OutcomeDownloaded {
 			t.Errorf("%s, with an Event: got %s", name, got)
 		}
+	}
+}
+
+// TestSettledPodsDoNotCount checks that a pod that never pulled the image does not hide the download of a later pod.
+func TestSettledPodsDoNotCount(t *testing.T) {
+	second := func(s int) time.Time { return base.Add(time.Duration(s) * time.Second) }
+	for outcome, want := range map[imagepull.Outcome]imagepull.Outcome{
+		imagepull.OutcomeFailed:     imagepull.OutcomeDownloaded,
+		imagepull.OutcomeDownloaded: imagepull.OutcomeUnknown,
+	} {
+		var log PullLog
+		for i, uid := range []string{"earlier", "own"} {
+			log.ObserveRuntime(RuntimeSeen{UID: uid, QueriedAt: second(i), Images: []Image{{Ref: "app:1"}},
+				Sandboxes: []Sandbox{{BegunAt: second(i)}}})
+		}
+		pull := Pull{Container: "app", Image: "app:1", FinishedAt: second(8), Outcome: outcome}
+		log.Settle(Timeline{UID: "earlier", Pulls: []Pull{pull}})
+		pull.Outcome, pull.absentAt = imagepull.OutcomeDownloaded, at(second(1))
+		line := Timeline{UID: "own", Pulls: []Pull{pull}}
+		log.Complete(&line)
+		if got := line.Pulls[0].Outcome; got != want {
+			t.Errorf("an earlier pull with the outcome %s: got %s, want %s", outcome, got, want)
+		}
+	}
+}
+
+// TestMissingForIsBounded checks that the list of pods stays short, and that a full list counts as another pod.
+func TestMissingForIsBounded(t *testing.T) {
+	var log PullLog
+	for i := range 100 {
+		log.ObserveRuntime(RuntimeSeen{UID: fmt.Sprint("pod", i), QueriedAt: base.Add(time.Duration(i)),
+			Images: []Image{{Ref: "app:1"}}})
+	}
+	if n := len(log.images[normalizedName("app:1")].missingFor); n != maxMissingFor {
+		t.Errorf("the list contains %d pods", n)
+	}
+	if !log.mayBeOfOther(&Pull{Image: "app:1", FinishedAt: base}, "pod99") {
+		t.Error("the full list counts as complete")
 	}
 }

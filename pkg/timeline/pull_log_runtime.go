@@ -3,6 +3,8 @@ package timeline
 import (
 	"slices"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // maxImageResponses is the maximum number of images for which the log keeps the runtime's last response. A node has
@@ -12,6 +14,9 @@ const maxImageResponses = 512
 // maxSandboxes is the maximum number of pods for which the log keeps the runtime's responses about sandboxes. By
 // default, the kubelet runs at most 110 pods at the same time.
 const maxSandboxes = 1024
+
+// maxMissingFor is the maximum number of pods in imageResponseOf.missingFor.
+const maxMissingFor = 16
 
 // imageResponseOf is the runtime's last response about an image.
 type imageResponseOf struct {
@@ -24,7 +29,7 @@ type imageResponseOf struct {
 	unpacked []instant
 	layersAt time.Time
 	// missingFor contains the UIDs of pods for which the runtime reported, before the latest pulls of the image, that
-	// the image was absent. Two UIDs are enough to show for each pod whether there was another pod.
+	// the image was absent. The list contains at most maxMissingFor pods.
 	missingFor []string
 }
 
@@ -34,17 +39,20 @@ type imageResponseOf struct {
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalizedName(image.Ref)
-		if known, ok := l.images[name]; ok && !o.QueriedAt.After(known.queriedAt) {
-			continue
-		}
 		if l.images == nil {
 			l.images = map[string]imageResponseOf{}
 		}
-		response := imageResponseOf{o.UID, o.QueriedAt, image.Present, image.FirstPulledAt, image.PulledAt,
-			l.images[name].unpacked, l.images[name].layersAt, l.images[name].missingFor}
+		known, ok := l.images[name]
+		older := ok && !o.QueriedAt.After(known.queriedAt)
 		if !image.Present {
-			response.noteMissing(o.UID, l.images[name].present)
+			known.noteMissing(o.UID, known.present && !older)
 		}
+		if older {
+			l.images[name] = known
+			continue
+		}
+		response := imageResponseOf{o.UID, o.QueriedAt, image.Present, image.FirstPulledAt, image.PulledAt,
+			known.unpacked, known.layersAt, known.missingFor}
 		if image.hasLayers() && !image.Incomplete {
 			response.unpacked, response.layersAt = unpackTimes(image.Layers), o.QueriedAt
 		}
@@ -64,18 +72,41 @@ func (r *imageResponseOf) noteMissing(uid string, removed bool) {
 	if removed {
 		r.missingFor = nil
 	}
-	if len(r.missingFor) < 2 && !slices.Contains(r.missingFor, uid) {
+	if len(r.missingFor) < maxMissingFor && !slices.Contains(r.missingFor, uid) {
 		r.missingFor = append(r.missingFor, uid)
 	}
 }
 
-// mayBeOfOther reports whether another pod might have pulled the image before the pull p of a pod ended. If the kubelet
-// pulls images in parallel, containerd stores the image for all pods within a few milliseconds. So if no Event reports
-// the pulls, no evidence shows which pull downloaded the image.
+// mayBeOfOther reports whether another pod might have pulled the image of the pull p, which no Event reports. If the
+// kubelet pulls images in parallel, containerd stores the image for all pods within a few milliseconds. So no evidence
+// shows which pull downloaded the image. If the list of pods is full, there might be further pods.
 func (l *PullLog) mayBeOfOther(p *Pull, uid string) bool {
-	return slices.ContainsFunc(l.images[normalizedName(p.Image)].missingFor, func(other string) bool {
-		return other != uid && l.sandboxKnown(other, p.FinishedAt)
+	pods := l.images[normalizedName(p.Image)].missingFor
+	return len(pods) == maxMissingFor || slices.ContainsFunc(pods, func(other string) bool {
+		return other != uid && !l.sandboxAfter(other, p.FinishedAt)
 	})
+}
+
+// sandboxAfter reports whether a pod certainly had no sandbox at the given time. The kubelet pulls images only after
+// the sandbox exists.
+func (l *PullLog) sandboxAfter(uid string, at time.Time) bool {
+	since, known := l.sandboxes[uid]
+	return known && since.queriedAt.After(at) && (since.none || since.begunAt.After(at))
+}
+
+// dropMissing forgets that an image was absent for a pod, unless the pod pulled the image.
+func (l *PullLog) dropMissing(t *Timeline) {
+	pulled := func(image string) bool {
+		return slices.ContainsFunc(t.Pulls, func(p Pull) bool {
+			return !p.FinishedAt.IsZero() && p.Outcome != imagepull.OutcomeFailed && normalizedName(p.Image) == image
+		})
+	}
+	for image, response := range l.images {
+		if i := slices.Index(response.missingFor, t.UID); i >= 0 && !pulled(image) {
+			response.missingFor = slices.Delete(slices.Clone(response.missingFor), i, i+1)
+			l.images[image] = response
+		}
+	}
 }
 
 // sandboxSince holds the runtime's responses about a pod's sandboxes. The field begunAt is the start of the earliest

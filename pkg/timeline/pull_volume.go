@@ -274,8 +274,9 @@ func isUnfinishedPull(m Milestone) bool {
 }
 
 // laterPullTime returns how long, at most, the kubelet pulled the image of a volume between the milestone "from" and
-// the instant "until". laterPullTime does not count the first attempt. If a later attempt might be missing from the
-// Events, the result is the whole time from "from" to "until".
+// the instant "until". laterPullTime does not count the first attempt. If the Events might not show the start and the
+// end of every later attempt, or if "from" is inside a pull of this volume, the result is the whole time from "from" to
+// "until".
 func (f *fold) laterPullTime(index int16, from *bound, until instant) (busy time.Duration) {
 	evidence, p := f.e.pullEventsOf(index), &f.pulls[index]
 	known := f.knowsAllEvents() && (from.key.container != index || !isUnfinishedPull(from.key.milestone))
