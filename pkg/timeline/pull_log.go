@@ -267,7 +267,8 @@ func (l *PullLog) Complete(t *Timeline) {
 
 func (l *PullLog) complete(p *Pull, uid string) {
 	p.Shared = l.layers.sharedBy(p.Layers, uid)
-	if p.Outcome == imagepull.OutcomeDownloaded && p.RequestedAt.IsZero() && p.absentAt != 0 && l.mayBeOfOther(p, uid) {
+	unreported := p.RequestedAt.IsZero() && p.absentAt != 0
+	if unreported && p.Outcome == imagepull.OutcomeDownloaded && l.mayBeOfOther(p, uid) {
 		p.Outcome = imagepull.OutcomeUnknown
 	}
 	if !p.hasAllTimes() {

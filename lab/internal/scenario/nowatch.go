@@ -89,8 +89,8 @@ func awaitClosedWatches(ctx context.Context, b *bench.Bench, othersOpen float64)
 				return err
 			}
 			if watches.open > othersOpen || watches.agentOpen > 0 {
-				return fmt.Errorf("the API server still serves %v Event watches of the agent, and the agent reports %v "+
-					"open Event watches", watches.open-othersOpen, watches.agentOpen)
+				return fmt.Errorf("the API server still serves %v Event watches of the agent, and the agent reports "+
+					"%v open Event watches", watches.open-othersOpen, watches.agentOpen)
 			}
 			return nil
 		})
