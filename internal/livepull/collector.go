@@ -34,7 +34,7 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Image pulls that have received all content. The runtime is unpacking this content, so these pulls wait "+
 				"for the disk, not for the registry.", nil, nil),
 		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
-			"Bytes that the pulls in podlapse_image_pulls_active have received so far."+
+			"Bytes received so far by image pulls in progress (see podlapse_image_pulls_active)."+
 				registrylabel.Help, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
 			"Age of the oldest image pull in progress. The age is the time since the kubelet requested the pull. If "+

@@ -67,10 +67,11 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+
 			"available: 1 if all are available, 0 if not."),
 		droppedConditions: dropped("node_conditions", "Conditions of this node that are missing from scrapes "+
-			"because the node has too many conditions. Each scrape adds the number of missing conditions."),
+			"because the node has too many conditions. At each scrape, this counter increases by the number of "+
+			"these conditions."),
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+
-			"add-ons, or because two add-ons in different namespaces have the same name. Each scrape adds the "+
-			"number of missing add-ons."),
+			"add-ons, or because two add-ons in different namespaces have the same name. At each scrape, this "+
+			"counter increases by the number of these add-ons."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
 			"Container restarts that podlapse_addon_restarts_total does not count, because that metric has too "+
 				"many series, or because two add-ons in different namespaces have the same name."),

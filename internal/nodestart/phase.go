@@ -14,7 +14,7 @@ const (
 	PhaseKubelet       Phase = "kubelet"              // the kubelet reports a problem of its own, or an unknown problem
 	PhaseTaint         Phase = "taint"                // ready → the last start-up taint was removed
 	PhaseDaemonSet     Phase = "daemonset"            // start-up of the DaemonSet pod that the node waits for
-	PhaseAwaitingPod   Phase = "awaiting_pod"         // schedulable → the first workload pod was created
+	PhaseAwaitingPod   Phase = "awaiting_pod"         // pods can be scheduled → the first workload pod was created
 	PhaseWorkload      Phase = "workload"             // start-up of the first workload pod
 	PhaseUnattributed  Phase = "unattributed"
 )

@@ -72,8 +72,9 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
 			State: timeline.StateReady})
 	}
-	const dropped = `# HELP podlapse_pod_series_dropped_total Pods that are missing from ` +
-		`podlapse_pod_startup_seconds because the node has too many pods. Each scrape adds the number of missing pods.
+	const dropped = `# HELP podlapse_pod_series_dropped_total Pods without a series of ` +
+		`podlapse_pod_startup_seconds, because the node has too many pods. At each scrape, this counter increases by ` +
+		`the number of these pods.
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `

@@ -23,12 +23,13 @@ func newSizedMetrics(registerer prometheus.Registerer) sizedMetrics {
 			"Sized pulls. A sized pull meets three conditions: it downloaded content, its duration is known, and "+
 				"all its downloaded bytes are known and belong to this pull alone."),
 		seconds: byRegistry("podlapse_image_pull_sized_seconds_total",
-			"Total duration of the pulls in podlapse_image_pulls_sized_total."),
+			"Total duration of sized pulls (see podlapse_image_pulls_sized_total)."),
 		bytes: byRegistry("podlapse_image_pull_sized_bytes_total",
-			"Compressed bytes of the image layers that the pulls in podlapse_image_pulls_sized_total downloaded."),
+			"Downloaded bytes of sized pulls (see podlapse_image_pulls_sized_total). Layers count with their "+
+				"compressed size."),
 		unpack: byRegistry("podlapse_image_pull_sized_unpack_seconds_total",
-			"Total time that the runtime spent unpacking the layers of the pulls in "+
-				"podlapse_image_pulls_sized_total."),
+			"Total time that the runtime spent on unpacking the layers of sized pulls (see "+
+				"podlapse_image_pulls_sized_total)."),
 	}
 	registerer.MustRegister(m.pulls, m.seconds, m.bytes, m.unpack)
 	return m

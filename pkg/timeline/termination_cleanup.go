@@ -16,10 +16,10 @@ func (f *terminationFold) hiddenInSandboxStop() []Phase {
 	return f.networkRemoval()
 }
 
-// hiddenInObjectDeletion returns the phases of other parties that can delay the kubelet's release of the object.
-// containerd calls the network plugin after it has stopped the sandbox (internal/cri/server/sandbox_stop.go), and the
-// kubelet waits for this call. Then the kubelet waits until all volumes are unmounted. Finally, the kubelet calls the
-// API server.
+// hiddenInObjectDeletion returns phases that no evidence separates from object_deletion. In these phases, other parties
+// delay the kubelet before it releases the pod's object. containerd calls the network plugin after it has stopped the
+// sandbox (internal/cri/server/sandbox_stop.go), and the kubelet waits for this call. Then the kubelet waits until all
+// volumes are unmounted. Finally, the kubelet calls the API server.
 func (f *terminationFold) hiddenInObjectDeletion() []Phase {
 	hidden := f.networkRemoval()
 	if f.e.pod.RemoteVolumes {
