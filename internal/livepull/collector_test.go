@@ -50,7 +50,8 @@ func TestLivePullMetrics(t *testing.T) {
 podlapse_image_pulls_active{registry="docker.io"} 0
 podlapse_image_pulls_active{registry="ghcr.io"} 1
 podlapse_image_pulls_active{registry="r.example:5000"} 1
-# HELP podlapse_image_pulls_active_bytes Bytes received so far by image pulls in progress (see podlapse_image_pulls_active). ` +
+# HELP podlapse_image_pulls_active_bytes Bytes received so far by image pulls in progress ` +
+		`(see podlapse_image_pulls_active). ` +
 		`The label "registry" contains the host in the image reference. The content can come from a mirror of this host.
 # TYPE podlapse_image_pulls_active_bytes gauge
 podlapse_image_pulls_active_bytes{registry="docker.io"} 0

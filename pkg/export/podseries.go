@@ -35,8 +35,8 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 			[]string{"namespace", "pod", "phase", "cause"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",
-			Help: "Pods without a series of podlapse_pod_startup_seconds, because the node has too many pods. At each " +
-				"scrape, this counter increases by the number of these pods.",
+			Help: "Pods without a series of podlapse_pod_startup_seconds, because the node has too many pods. At " +
+				"each scrape, this counter increases by the number of these pods.",
 		}),
 	}
 }
