@@ -33,12 +33,12 @@ func (r *firstRun) add(o *PodSeen, c *Container) (changed bool) {
 // (status_manager.go), so the agent can have missed earlier statuses. While a post-start hook runs, the kubelet does
 // not write the status. So if the container that started last has a hook, the status is never late.
 func (p *Pod) isLate(arrived time.Time) bool {
-	var changed time.Time
+	var changed, started time.Time
 	hook := false
-	for i := range p.Containers {
+	for i := range p.Containers { // in the order in which the kubelet starts the containers
 		c := &p.Containers[i]
-		if !c.StartedAt.Before(changed) {
-			hook = c.State == StateRunning && c.PostStartHook || hook && c.StartedAt.Equal(changed)
+		if !c.StartedAt.Before(started) {
+			started, hook = c.StartedAt, c.State == StateRunning && c.PostStartHook
 		}
 		changed = slices.MaxFunc([]time.Time{changed, c.StartedAt, c.FinishedAt}, time.Time.Compare)
 		if c.LastRun != nil {

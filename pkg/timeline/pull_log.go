@@ -233,7 +233,6 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 // Settle records the results of a pod's final timeline. Settle marks the pod's requests as ended, and records which
 // layers the pod downloaded itself. These layers count as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
-	l.dropMissing(&t)
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
 			request.over = true

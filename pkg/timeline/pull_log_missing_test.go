@@ -59,29 +59,6 @@ func TestDownloadOfOtherPod(t *testing.T) {
 	}
 }
 
-// TestSettledPodsDoNotCount checks that a pod that never pulled the image does not hide the download of a later pod.
-func TestSettledPodsDoNotCount(t *testing.T) {
-	second := func(s int) time.Time { return base.Add(time.Duration(s) * time.Second) }
-	for outcome, want := range map[imagepull.Outcome]imagepull.Outcome{
-		imagepull.OutcomeFailed:     imagepull.OutcomeDownloaded,
-		imagepull.OutcomeDownloaded: imagepull.OutcomeUnknown,
-	} {
-		var log PullLog
-		for i, uid := range []string{"earlier", "own"} {
-			log.ObserveRuntime(RuntimeSeen{UID: uid, QueriedAt: second(i), Images: []Image{{Ref: "app:1"}},
-				Sandboxes: []Sandbox{{BegunAt: second(i)}}})
-		}
-		pull := Pull{Container: "app", Image: "app:1", FinishedAt: second(8), Outcome: outcome}
-		log.Settle(Timeline{UID: "earlier", Pulls: []Pull{pull}})
-		pull.Outcome, pull.absentAt = imagepull.OutcomeDownloaded, at(second(1))
-		line := Timeline{UID: "own", Pulls: []Pull{pull}}
-		log.Complete(&line)
-		if got := line.Pulls[0].Outcome; got != want {
-			t.Errorf("an earlier pull with the outcome %s: got %s, want %s", outcome, got, want)
-		}
-	}
-}
-
 // TestMissingForIsBounded checks that the list of pods stays short, and that a full list counts as another pod.
 func TestMissingForIsBounded(t *testing.T) {
 	var log PullLog

@@ -3,8 +3,6 @@ package timeline
 import (
 	"slices"
 	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // maxImageResponses is the maximum number of images for which the log keeps the runtime's last response. A node has
@@ -87,26 +85,11 @@ func (l *PullLog) mayBeOfOther(p *Pull, uid string) bool {
 	})
 }
 
-// sandboxAfter reports whether a pod certainly had no sandbox at the given time. The kubelet pulls images only after
+// sandboxAfter reports whether the runtime's responses show no sandbox of a pod at or before the given time. The kubelet pulls images only after
 // the sandbox exists.
 func (l *PullLog) sandboxAfter(uid string, at time.Time) bool {
 	since, known := l.sandboxes[uid]
 	return known && since.queriedAt.After(at) && (since.none || since.begunAt.After(at))
-}
-
-// dropMissing forgets that an image was absent for a pod, unless the pod pulled the image.
-func (l *PullLog) dropMissing(t *Timeline) {
-	pulled := func(image string) bool {
-		return slices.ContainsFunc(t.Pulls, func(p Pull) bool {
-			return !p.FinishedAt.IsZero() && p.Outcome != imagepull.OutcomeFailed && normalizedName(p.Image) == image
-		})
-	}
-	for image, response := range l.images {
-		if i := slices.Index(response.missingFor, t.UID); i >= 0 && !pulled(image) {
-			response.missingFor = slices.Delete(slices.Clone(response.missingFor), i, i+1)
-			l.images[image] = response
-		}
-	}
 }
 
 // sandboxSince holds the runtime's responses about a pod's sandboxes. The field begunAt is the start of the earliest
