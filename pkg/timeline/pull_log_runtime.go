@@ -85,8 +85,8 @@ func (l *PullLog) mayBeOfOther(p *Pull, uid string) bool {
 	})
 }
 
-// sandboxAfter reports whether the runtime's responses show no sandbox of a pod at or before the given time. The kubelet pulls images only after
-// the sandbox exists.
+// sandboxAfter reports whether the runtime's responses show no sandbox of a pod at or before the given time. The
+// kubelet pulls images only after the sandbox exists.
 func (l *PullLog) sandboxAfter(uid string, at time.Time) bool {
 	since, known := l.sandboxes[uid]
 	return known && since.queriedAt.After(at) && (since.none || since.begunAt.After(at))
