@@ -49,12 +49,12 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
-		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\" is " +
-			"the usual case: the watch delivers all Events since the first of its pods reached the node, or since " +
-			"the previous watch ended. In the two other cases, the agent knows no resourceVersion from this time. " +
-			"from=\"history\": the namespace has few Events, or the API server refuses lists of Events, so the watch " +
-			"delivers all existing Events. from=\"gap\": the namespace has many Events, so the watch delivers only " +
-			"recent and new Events, and the agent can miss earlier Events.",
+		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
+			"the watch delivers every Event since its first pod reached the node, or since the previous watch ended. " +
+			"If the agent knows no resourceVersion for this starting point, it uses one of the other two. " +
+			"from=\"history\": the watch delivers all existing Events, because the namespace has few Events or the " +
+			"API server refuses lists of Events. from=\"gap\": the watch delivers only recent and new Events, " +
+			"because the namespace has many Events. The agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
@@ -74,11 +74,11 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Number of times that the agent needed the Events of a pod for more than 5 seconds and got none. " +
-				"In this time, no Event of the pod arrived, and no Event watch for the pod delivered all existing " +
-				"Events. The pod's timeline can then lack evidence about image pulls. One pod can count several " +
-				"times. Excludes times that ended while the agent had stopped its Event watches on the pod's " +
-				"namespace (see podlapse_event_costly_namespaces_total).",
+			Help: "Number of times that the agent waited more than 5 seconds for the Events of a pod without " +
+				"success: it received no Event of the pod, and no proof that the pod has no Events. The pod's " +
+				"timeline can then lack evidence about image pulls. One pod can count several times. Excludes waits " +
+				"that ended while the agent had stopped its Event watches in the namespace (see " +
+				"podlapse_event_costly_namespaces_total).",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

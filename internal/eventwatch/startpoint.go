@@ -296,7 +296,8 @@ func (s *Source) dropExpired(w *watcher, from startPoint, err error) bool {
 		if p.position == nil {
 			continue
 		}
-		// After two expired revisions in a row, other old positions have probably expired too.
+		// If two start revisions of the watch in a row had expired, the revisions of all old positions have probably
+		// expired too.
 		old := s.config.Now().Sub(p.position.since) > maxBefore
 		if p.position.revision <= from.revision || w.expiries > 1 && old {
 			p.forgetPosition()

@@ -8,13 +8,11 @@ func register(config Config, length func() int) (sent, dropped prometheus.Counte
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_sink_sent_total",
-		Help: "Items that a sink (an output of the agent) delivered. sink=\"records\": start-ups of pods, " +
-			"terminations of pods and the start-up of the node that the agent wrote to standard output. A partial " +
-			"start-up counts each time that the agent writes it. " +
-			"sink=\"recording\": observations that the agent wrote to the file in --record-observations. Without " +
-			"this flag, sink=\"recording\" counts observations that the agent stored in memory. sink=\"otlp\": " +
-			"start-ups and terminations of pods, events after a start-up (--life-traces) and the start-up of the " +
-			"node, if the OTLP endpoint accepted them.",
+		Help: "Items that the agent delivered to a sink (an output). sink=\"records\": records on standard output " +
+			"about start-ups of pods, terminations of pods and the start-up of the node. A partial start-up counts " +
+			"each time that the agent writes it. sink=\"recording\": observations in the file of " +
+			"--record-observations, or without this flag, observations in memory. sink=\"otlp\": start-ups, " +
+			"terminations and later events of pods, and the start-up of the node, if the OTLP endpoint accepted them.",
 		ConstLabels: label,
 	})
 	dropped = prometheus.NewCounter(prometheus.CounterOpts{

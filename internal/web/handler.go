@@ -17,8 +17,8 @@ const (
 	// snapshotsAtOnce limits the number of concurrent API requests, because a snapshot of a full node takes a few
 	// megabytes.
 	snapshotsAtOnce = 4
-	// snapshotPatience is the maximum time that a request waits for a slot. A request without a free slot waits,
-	// because the page requests several paths at the same time.
+	// snapshotPatience is the maximum time that a request waits for a slot. The agent does not refuse a
+	// request without a free slot at once, because the page sends several requests at the same time.
 	snapshotPatience = 3 * time.Second
 )
 

@@ -23,13 +23,13 @@ func newSizedMetrics(registerer prometheus.Registerer) sizedMetrics {
 			"Sized pulls. A sized pull meets three conditions: it downloaded content, its duration is known, and "+
 				"all its downloaded bytes are known and belong to this pull alone."),
 		seconds: byRegistry("podlapse_image_pull_sized_seconds_total",
-			"Total duration of sized pulls (see podlapse_image_pulls_sized_total)."),
+			"Total duration of sized pulls. The metric podlapse_image_pulls_sized_total defines sized pulls."),
 		bytes: byRegistry("podlapse_image_pull_sized_bytes_total",
-			"Downloaded bytes of sized pulls (see podlapse_image_pulls_sized_total). Layers count with their "+
-				"compressed size."),
+			"Downloaded bytes of sized pulls, compressed. The metric podlapse_image_pulls_sized_total defines sized "+
+				"pulls."),
 		unpack: byRegistry("podlapse_image_pull_sized_unpack_seconds_total",
-			"Total time that the runtime spent on unpacking the layers of sized pulls (see "+
-				"podlapse_image_pulls_sized_total)."),
+			"Total time that the runtime spent on unpacking the layers of sized pulls. The metric "+
+				"podlapse_image_pulls_sized_total defines sized pulls."),
 	}
 	registerer.MustRegister(m.pulls, m.seconds, m.bytes, m.unpack)
 	return m

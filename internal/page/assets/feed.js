@@ -8,7 +8,7 @@ const PAGE = 250; // start-ups in a response; a larger response would block the 
 const SILENCE = 5000; // milliseconds that the page waits for the first `reset`, which a proxy can delay, before it requests the list
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
-const HIDDEN = 20000; // milliseconds until a hidden page closes the stream, because a browser opens at most six connections to one server
+const HIDDEN = 20000; // milliseconds until a hidden page closes its stream and leaves the connection to other pages
 
 export class Feed {
   #known;

@@ -18,7 +18,7 @@ type reportTruth struct {
 	namespace string
 	images    map[string]string        // the reference of the image, by workload
 	pulls     map[string]time.Duration // the duration of the pull, by workload; only workloads that pulled an image
-	startUps  map[string][]causeTimes  // the start-ups from the creation until the pod was ready, by workload
+	startUps  map[string][]causeTimes  // by workload: the start-ups from creation to readiness
 }
 
 // causeTimes maps each cause to the time that the cause contributes to a start-up. The node itself does the work of
