@@ -11,11 +11,11 @@ var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
 // markdown returns the sentences in the running text of a Markdown file. markdown skips code blocks, tables, headings,
 // HTML and link definitions.
 func markdown(file, text string) []Sentence {
-	var sentences []Sentence
-	var paragraph []line
+	var all []paragraph
+	var current paragraph
 	end := func() {
-		sentences = append(sentences, split(file, paragraph)...)
-		paragraph = nil
+		all = append(all, current)
+		current = paragraph{}
 	}
 	fence := "" // marker that ends the current code block; empty outside of code blocks
 	number := 0
@@ -35,13 +35,13 @@ func markdown(file, text string) []Sentence {
 		default:
 			if prefix := item.FindString(bare); prefix != "" {
 				end()
-				bare = bare[len(prefix):]
+				bare, current.item = bare[len(prefix):], true
 			}
-			paragraph = append(paragraph, line{number, bare})
+			current.lines = append(current.lines, line{number, bare})
 		}
 	}
 	end()
-	return sentences
+	return splitAll(file, all)
 }
 
 func isMarkup(text string) bool {

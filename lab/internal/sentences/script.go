@@ -24,13 +24,19 @@ func commentMarker(name string) string {
 // comments of JavaScript.
 func script(name, text, marker string) []Sentence {
 	var sentences []Sentence
-	var paragraph []line
-	end := func(code string) {
-		for _, s := range split(name, paragraph) {
+	var all []paragraph // the paragraphs of the current comment
+	var current paragraph
+	end := func() {
+		all = append(all, current)
+		current = paragraph{}
+	}
+	endComment := func(code string) {
+		end()
+		for _, s := range splitAll(name, all) {
 			s.Code = strings.TrimSpace(code)
 			sentences = append(sentences, s)
 		}
-		paragraph = nil
+		all = nil
 	}
 	number, inBlock := 0, false
 	for raw := range strings.Lines(text) {
@@ -45,25 +51,25 @@ func script(name, text, marker string) []Sentence {
 			continue // only programs read this comment
 		}
 		if !alone {
-			end(bare)
+			endComment(bare)
 			if code, after, ok := afterCode(bare, marker); ok {
-				paragraph = []line{{number, after}}
-				end(code)
+				current.lines = []line{{number, after}}
+				endComment(code)
 			}
 			continue
 		}
 		comment = strings.TrimSpace(strings.TrimLeft(comment, "#"))
 		if prefix := item.FindString(comment); prefix != "" {
-			end("")
-			comment = comment[len(prefix):]
+			end()
+			comment, current.item = comment[len(prefix):], true
 		}
 		if comment == "" {
-			end("")
+			end()
 			continue
 		}
-		paragraph = append(paragraph, line{number, comment})
+		current.lines = append(current.lines, line{number, comment})
 	}
-	end("")
+	endComment("")
 	return sentences
 }
 

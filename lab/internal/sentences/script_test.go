@@ -17,9 +17,11 @@ func TestScript(t *testing.T) {
 name: "a # not a comment here" # a comment behind the code
 other: b # too short
 `, []Sentence{
-			{File: "values.yaml", Line: 1, Text: "The first paragraph has two lines."},
+			{File: "values.yaml", Line: 1, Text: "The first paragraph has two lines.",
+				Code: `name: "a # not a comment here" # a comment behind the code`},
 			{File: "values.yaml", Line: 2, Before: "The first paragraph has two lines.",
-				Text: "And two sentences here."},
+				Text: "And two sentences here.",
+				Code: `name: "a # not a comment here" # a comment behind the code`},
 			{File: "values.yaml", Line: 4, Text: "An item of a list",
 				Code: `name: "a # not a comment here" # a comment behind the code`},
 			{File: "values.yaml", Line: 5, Text: "a comment behind the code",

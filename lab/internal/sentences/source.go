@@ -44,11 +44,9 @@ func (g *goSource) parse(name string, text []byte) error {
 	lines := strings.Split(string(text), "\n")
 	for _, group := range file.Comments {
 		code := g.commented(lines, group)
-		for _, paragraph := range g.paragraphs(group) {
-			for _, s := range split(name, paragraph) {
-				s.Code = code
-				g.comments = append(g.comments, s)
-			}
+		for _, s := range splitAll(name, g.paragraphs(group)) {
+			s.Code = code
+			g.comments = append(g.comments, s)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -188,12 +186,12 @@ func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
 }
 
 // paragraphs returns the paragraphs of a comment, without directives and indented code.
-func (g *goSource) paragraphs(group *ast.CommentGroup) [][]line {
-	var all [][]line
-	var paragraph []line
+func (g *goSource) paragraphs(group *ast.CommentGroup) []paragraph {
+	var all []paragraph
+	var current paragraph
 	end := func() {
-		all = append(all, paragraph)
-		paragraph = nil
+		all = append(all, current)
+		current = paragraph{}
 	}
 	for _, comment := range group.List {
 		number := g.files.Position(comment.Pos()).Line
@@ -207,10 +205,10 @@ func (g *goSource) paragraphs(group *ast.CommentGroup) [][]line {
 				end()
 			case item.MatchString(bare):
 				end()
-				bare = item.ReplaceAllString(bare, "")
+				bare, current.item = item.ReplaceAllString(bare, ""), true
 				fallthrough
 			default:
-				paragraph = append(paragraph, line{number, bare})
+				current.lines = append(current.lines, line{number, bare})
 			}
 			number++
 		}

@@ -11,11 +11,51 @@ type line struct {
 	text   string
 }
 
+// paragraph is a paragraph of running text.
+type paragraph struct {
+	lines []line
+	item  bool // the paragraph is an item of a list
+}
+
+// splitAll returns the sentences of consecutive paragraphs. The paragraph that introduces a list precedes the sentences
+// of each item.
+func splitAll(file string, all []paragraph) []Sentence {
+	var sentences []Sentence
+	intro := ""
+	for _, p := range all {
+		if p.item {
+			sentences = append(sentences, split(file, intro, p.lines)...)
+			continue
+		}
+		sentences = append(sentences, split(file, "", p.lines)...)
+		if len(p.lines) > 0 {
+			intro = introOf(p.lines)
+		}
+	}
+	return sentences
+}
+
+// introOf returns the text of a paragraph that introduces a list. If the paragraph does not end with a colon, introOf
+// returns an empty string.
+func introOf(lines []line) string {
+	var texts []string
+	for _, l := range lines {
+		texts = append(texts, strings.TrimSpace(l.text))
+	}
+	if text := strings.Join(texts, " "); strings.HasSuffix(text, ":") {
+		return text
+	}
+	return ""
+}
+
 // split returns the sentences of a paragraph, each with the number of its first line. split omits texts with fewer than
-// fewestWords words.
-func split(file string, paragraph []line) []Sentence {
+// fewestWords words. The text "intro" precedes the paragraph.
+func split(file, intro string, paragraph []line) []Sentence {
 	var sentences []Sentence
 	var before, words []string
+	if intro != "" {
+		before = append(before, intro)
+	}
 	start := 0
 	end := func() {
 		if len(words) >= fewestWords {
