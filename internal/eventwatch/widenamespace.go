@@ -27,7 +27,8 @@ const (
 	wideFor = 10 * time.Minute
 )
 
-// namespaceMarks marks namespaces, for example as wide. The map's value is the time when the mark expires. The lock of
+// namespaceMarks contains namespaces with a property, for example wide namespaces (see wideFor). The map's value is the
+// time when the property expires. The lock of
 // Source guards namespaceMarks.
 type namespaceMarks map[string]time.Time
 

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of reference pulls. With the reference pulls, the package computes the expected
-	// time of a registry's sized pulls. Reference pulls are other sized pulls: pulls from other registries on the same
-	// node, or earlier pulls from the same registry on all nodes.
+	// leastPulls is the minimum number of reference pulls. From the reference pulls, the package computes the expected
+	// time of a registry's pulls. Reference pulls are pulls from other registries on the same node, or earlier pulls
+	// from the same registry on all nodes. Only sized pulls count.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5

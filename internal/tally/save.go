@@ -111,7 +111,7 @@ func (t *Tally) Run(ctx context.Context, write func([]byte) error, failed func(e
 			failed(err)
 		}
 		if failing = err != nil; failing {
-			t.signal() // Run tries again in a minute
+			t.signal() // the method Run then tries again in a minute
 		}
 	}
 	for {

@@ -47,7 +47,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
 				"metrics are equal. If the agent cannot separate phases with the same cause, their time counts for "+
-				"the first of them. If the causes differ, their time counts for a phase that stands for all of them: "+
+				"the first of these phases. If it cannot separate phases with different causes, their time counts for "+
 				"\"image_pull\", \"sandbox_setup\" or \"unattributed\" (docs/architecture.md, Phases). This metric is "+
 				"a native histogram without classic buckets.",
 			nil), []string{"phase"}),

@@ -130,7 +130,7 @@ func (c *containerEvidence) newestImage() observedImage {
 	return slices.MaxFunc(c.images, func(a, b observedImage) int { return cmp.Compare(a.at, b.at) })
 }
 
-// attemptsUnclear reports whether it is unclear which image each pull attempt of a container concerns.
+// attemptsUnclear reports whether the evidence does not show which image a pull attempt of a container was for.
 func (f *fold) attemptsUnclear(index int16, c *Container) bool {
 	e := &f.e.containers[index]
 	if !e.imageChanged() {

@@ -99,7 +99,7 @@ func (l *PullLog) unpackWaits(p *Pull, uid string) (waits []unpackWait) {
 
 // mayUnpack reports whether the runtime might have unpacked a layer of the pull p for a pull of another pod. If the
 // other pull began after the time "lockedBy", p already held its first lock, and did not wait for the other pull. A
-// pull of the same image does not count, because it downloads the same layers at once.
+// pull of the same image does not count, because both pulls download the same layers at the same time.
 func (l *PullLog) mayUnpack(layer Layer, p *Pull, uid string, lockedBy time.Time) bool {
 	if layer.UnpackedAt.Before(l.completeSince) {
 		return true

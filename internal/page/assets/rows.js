@@ -9,7 +9,7 @@ export class Rows {
   #make;
   #fill;
   items = [];
-  #tops = []; // pixels from the top of the host to each item, and to the end of the list
+  #tops = []; // the top of each item in pixels; the last entry is the end of the list
   #shown = new Map(); // key: element
   #spare = new Map(); // kind: elements
   #heights;

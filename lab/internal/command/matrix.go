@@ -50,7 +50,7 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 		n.Stack = s
 		result, err := tryStack(ctx, n, a, stdout)
 		if err != nil {
-			return fmt.Errorf("stack %q: %w", name, err)
+			return fmt.Errorf("run the scenarios on the stack %q: %w", name, err)
 		}
 		result.Agent = version
 		if err := result.Write(a.results); err != nil {

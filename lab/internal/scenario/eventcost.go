@@ -176,8 +176,8 @@ func selectKinds(all []costKind, numbers string) (selected []costKind, err error
 	for text := range strings.SplitSeq(numbers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > len(all) || slices.Contains(selected, all[n-1]) {
-			return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\", \"whole\", or different numbers of loads "+
-				"from 1 to %d, for example \"3,12\"", costVariable, numbers, len(all))
+			return nil, fmt.Errorf("%s=%q: must be \"quick\", \"floor\", \"whole\", or the numbers of some loads, "+
+				"from 1 to %d and each at most once, for example \"3,12\"", costVariable, numbers, len(all))
 		}
 		selected = append(selected, all[n-1])
 	}
