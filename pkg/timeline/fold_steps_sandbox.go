@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"slices"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
@@ -240,13 +241,14 @@ func (f *fold) mayHavePulledSandboxImage() bool {
 	return created == nil || f.e.imageStored >= created.earliest
 }
 
-// sandboxDelayed reports whether the kubelet began a sandbox so late that the mount of local volumes cannot explain the
-// delay. Local volumes need no component other than the kubelet. The kubelet mounts local volumes immediately, unless
-// the kubelet waits for the API server or lacks CPU time.
+// sandboxDelayed reports whether the kubelet might have begun a sandbox so late that the mount of local volumes cannot
+// explain the delay. Local volumes need no component other than the kubelet. The kubelet mounts local volumes
+// immediately, unless the kubelet waits for the API server or lacks CPU time. Without a store of sandboxes, the
+// earliest possible begin is unknown, and only the latest possible begin can exclude a delay.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMilestone(MilestoneAcknowledged))
 	if b := f.bounds.find(podMilestone(MilestoneSandboxBegun)); b != nil {
-		begun = b.earliest
+		begun = b.latest
 	}
-	return acknowledged != nil && begun-acknowledged.latest > firstCheck
+	return acknowledged != nil && begun.sub(acknowledged.latest) > time.Duration(firstCheck)
 }
