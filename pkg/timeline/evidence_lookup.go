@@ -71,7 +71,7 @@ func (e *Evidence) sandboxRan() bool {
 // argument "begun" is the time at which the known sandbox began.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latestTime(podMilestone(MilestoneAcknowledged))
-	if !known || begun == nil || begun.latest-acknowledged <= instant(sandboxPatience) {
+	if !known || begun == nil || begun.latest.sub(acknowledged) <= sandboxPatience {
 		return false
 	}
 	if e.mayHaveMissedEvents(begun.latest) {
@@ -79,7 +79,7 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	}
 	// After a failed sandbox, the kubelet waits at least podRetryLeast before it requests the next sandbox. If the
 	// known sandbox began within podRetryLeast after the kubelet picked up the pod, no earlier sandbox can have failed.
-	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
+	return e.eventsMissedUntil() != 0 && begun.latest.sub(e.acknowledgedSince()) >= podRetryLeast
 }
 
 // acknowledgedSince returns the earliest possible time at which the kubelet picked up the pod. If this time is unknown,

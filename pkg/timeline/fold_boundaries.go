@@ -68,7 +68,7 @@ func (f *fold) boundaries() []boundary {
 func (f *fold) shareUnordered(work []boundary) {
 	unordered := func(b *boundary) bool { return f.isOfMainContainer(b) || f.isLaterPull(b) }
 	vague := func(b *boundary) bool {
-		length := b.bound.latest - b.bound.earliest
+		length := instant(b.bound.latest.sub(b.bound.earliest))
 		return length > responseDelay && unordered(b) || length > eventSlack && f.isLaterPull(b)
 	}
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) || b.isTruncatedStart() }) {

@@ -74,7 +74,7 @@ const busySlack = 100 * time.Millisecond
 // bandwidth. On a node that lacks CPU or disk bandwidth, all work of the kubelet and the runtime takes longer,
 // including work without timestamps.
 func (f *fold) slowestStart() time.Duration {
-	longest := instant(0)
+	longest := time.Duration(0)
 	for _, b := range f.bounds {
 		began := milestoneKey{b.key.container, b.key.attempt, MilestoneContainerCreated}
 		switch {
@@ -84,11 +84,11 @@ func (f *fold) slowestStart() time.Duration {
 			continue
 		}
 		if from := f.bounds.find(began); from != nil && from.origins.has(originRuntime) {
-			longest = max(longest, b.latest-from.earliest)
+			longest = max(longest, b.latest.sub(from.earliest))
 		}
 	}
-	if length := time.Duration(longest); length > runtimeSlack {
-		return length
+	if longest > runtimeSlack {
+		return longest
 	}
 	return 0
 }

@@ -43,7 +43,7 @@ func (f *fold) appendScheduling(steps []step) []step {
 	switch {
 	case refused != nil:
 		bound.phase, begun = PhaseUnschedulable, refused
-		if created != nil && refused.earliest-created.latest > schedulingSlack {
+		if created != nil && refused.earliest.sub(created.latest) > time.Duration(schedulingSlack) {
 			first := step{key: refused.key, phase: PhaseUnschedulable, also: alsoScheduling}
 			if mayBeGated {
 				first.phase, first.also = PhaseSchedulingGate, alsoEither
@@ -110,7 +110,7 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 // argument "slack".
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
-	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
+	return begun != nil && bound != nil && bound.earliest.sub(begun.latest) > time.Duration(slack)
 }
 
 // refusedBeforeBound reports whether the scheduler's report "no node fits" is earlier than the pod's binding.

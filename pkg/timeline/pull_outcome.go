@@ -68,7 +68,7 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	case absent && f.pulledForOtherContainer(c, started):
 		return imagepull.OutcomeJoined
 	case absent && image != nil && f.storedByOtherPull(image, started):
-		if b := f.bounds.find(started); at(image.last.FirstPulledAt)-b.earliest > instant(startSlack) {
+		if b := f.bounds.find(started); at(image.last.FirstPulledAt).sub(b.earliest) > startSlack {
 			return imagepull.OutcomeUnknown // this pull might have begun early enough to store the image itself
 		}
 		return imagepull.OutcomeJoined
