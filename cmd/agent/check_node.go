@@ -17,7 +17,7 @@ func checkRuntime(ctx context.Context, c config) finding {
 	f := finding{subject: "runtime"}
 	if c.criEndpoint.Off() {
 		f.outcome, f.detail = checkOff,
-			"--cri-endpoint=off: phases between the pull and the start of a container are less precise"
+			"--cri-endpoint=off: the agent cannot separate volumes, network and sandbox, or pull and unpack"
 		return f
 	}
 	address, runtime, limits, err := cri.Probe(ctx, c.criEndpoint)
@@ -27,7 +27,7 @@ func checkRuntime(ctx context.Context, c config) finding {
 	}
 	f.outcome, f.detail = checkOK, runtime+" at "+address
 	if limits != "" {
-		f.detail += ": " + limits
+		f.detail += ", which does not report " + limits
 	}
 	return f
 }

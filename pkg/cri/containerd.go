@@ -42,15 +42,14 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	containerd := version.GetRuntimeName() == "containerd"
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
-	const unseparated = "the volumes, network and sandbox phases cannot be separated"
+	const networkReady = "when the network of a sandbox was ready"
 	s.networkFirst = containerd && known && major >= 2
-	s.sandboxes.initialize(s.networkFirst, logger, "sandboxes", unseparated)
+	s.sandboxes.initialize(s.networkFirst, logger, "sandboxes", networkReady)
 	s.containers.initialize(containerd && storesSandboxContainers(version.GetRuntimeVersion()), logger, "sandboxes",
-		unseparated)
-	s.images.initialize(containerd, logger, "images", "only Events show the times of pulls; without Events, the "+
-		"outcome of a pull is unknown if the image was absent")
-	s.content.initialize(containerd, logger, "content", "no layers, bytes or progress of downloads")
-	s.snapshots.initialize(containerd, logger, "snapshots", "unpacking counts as pulling")
+		networkReady)
+	s.images.initialize(containerd, logger, "images", "when a pull ended")
+	s.content.initialize(containerd, logger, "content", "which layers and how many bytes a pull downloaded")
+	s.snapshots.initialize(containerd, logger, "snapshots", "when a layer was unpacked")
 	return s
 }
 
@@ -64,23 +63,26 @@ func (s *storeSet) kinds() []*degradable {
 	return []*degradable{ofSandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// absentStores returns the name of each absent store and the effect of its absence.
-func (s *storeSet) absentStores() (names, costs []string) {
+// absentStores returns the name of each absent store, and the fact that the runtime does not report without the store.
+func (s *storeSet) absentStores() (names, unreported []string) {
 	for _, store := range s.kinds() {
 		if !store.isEnabled() {
-			names, costs = append(names, store.name), append(costs, store.costs)
+			names, unreported = append(names, store.name), append(unreported, store.shows)
 		}
 	}
-	return names, costs
+	return names, unreported
 }
 
-// describeLimits describes what the runtime cannot report. If the runtime can report everything, the text is empty.
+// describeLimits lists what the runtime does not report. If the runtime reports everything, the text is empty.
 func (s *storeSet) describeLimits() string {
-	_, costs := s.absentStores()
+	_, unreported := s.absentStores()
 	if s.containers.isEnabled() {
-		costs = append(costs, "the sandbox phase lasts until the runtime creates the first container")
+		unreported = append(unreported, "when a sandbox was running")
 	}
-	return strings.Join(costs, "; ")
+	if last := len(unreported) - 1; last > 0 {
+		return strings.Join(unreported[:last], ", ") + " and " + unreported[last]
+	}
+	return strings.Join(unreported, "")
 }
 
 // sandboxStamps holds the timestamps of one sandbox from containerd's stores.

@@ -15,12 +15,12 @@ type degradable struct {
 	refused atomic.Bool // the runtime responded that it does not have the store
 	logger  *zap.Logger
 	name    string
-	costs   string // the effect if the store is missing
+	shows   string // the fact that only this store shows
 }
 
 // initialize sets the fields of d. If the argument "enabled" is false, the store stays disabled.
-func (d *degradable) initialize(enabled bool, logger *zap.Logger, name, costs string) {
-	d.logger, d.name, d.costs = logger, name, costs
+func (d *degradable) initialize(enabled bool, logger *zap.Logger, name, shows string) {
+	d.logger, d.name, d.shows = logger, name, shows
 	d.enabled.Store(enabled)
 }
 
@@ -31,7 +31,7 @@ func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
 		d.logger.Warn("containerd does not provide one of its stores: timelines are less precise",
-			zap.String("store", d.name), zap.String("costs", d.costs))
+			zap.String("store", d.name), zap.String("unreported", d.shows))
 	}
 }
 

@@ -31,7 +31,7 @@ type session struct {
 	client    *client
 	responder *responder
 	runtime   string     // name and version, for messages
-	limits    string     // text that lists what the runtime cannot report; can be empty
+	limits    string     // text that lists what the runtime does not report; can be empty
 	broken    chan error // the error that broke the connection; capacity 1, so isLost drops all later errors
 	// arrivedBlobs contains the blobs that were complete at the previous query for downloads, and their arrival times.
 	// arrivedBlobs needs no lock, because sharedDownloads runs only one query at a time.
@@ -63,7 +63,7 @@ func (s *session) detail() string {
 	if s.limits == "" {
 		return s.runtime
 	}
-	return s.runtime + ": " + s.limits
+	return s.runtime + " does not report " + s.limits
 }
 
 func (s *session) close() { s.client.close() }

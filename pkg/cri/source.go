@@ -186,16 +186,17 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	return session, nil
 }
 
-// logCoarse logs which of containerd's stores the runtime does not provide, and how timelines become less precise. If
+// logCoarse logs which of containerd's stores the runtime does not provide, and what it therefore does not report. If
 // the source connects to the same runtime again, logCoarse does not repeat the message.
 func (s *Source) logCoarse(session *session) {
-	missing, costs := session.responder.stores.absentStores()
+	missing, unreported := session.responder.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {
 		return
 	}
 	s.logged = session.runtime
 	s.config.Logger.Warn("the container runtime lacks some of containerd's stores: timelines are less precise",
-		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
+		zap.String("runtime", session.runtime), zap.Strings("missing", missing),
+		zap.Strings("unreported", unreported))
 }
 
 // Stores returns a map with the names of containerd's own stores. The value is true if the runtime provides the store.
