@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/podlapse/podlapse/lab/internal/agentimage"
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/matrix"
 	"github.com/podlapse/podlapse/lab/internal/node"
@@ -30,7 +31,7 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 	if err := os.MkdirAll(a.results, 0o755); err != nil {
 		return fmt.Errorf("create the directory of the results: %w", err)
 	}
-	version, err := agentVersion(ctx, a.agent)
+	version, err := checkAgent(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -69,6 +70,28 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 		return fmt.Errorf("these scenarios failed: %s", strings.Join(failed, ", "))
 	}
 	return nil
+}
+
+// checkAgent returns the version of the agent. It fails if the results would not be useful: if the version has
+// uncommitted changes, nobody could build the agent again, and without a valid image, every installation would fail.
+func checkAgent(ctx context.Context, a arguments) (string, error) {
+	version, err := agentVersion(ctx, a.agent)
+	if err != nil {
+		return "", err
+	}
+	if strings.HasSuffix(version, "-dirty") {
+		return "", UsageError{"matrix: the agent " + a.agent + " contains uncommitted changes: commit or stash them, " +
+			"because the results must name a commit"}
+	}
+	dir, err := os.MkdirTemp("", "podlapse-lab-image-")
+	if err != nil {
+		return "", fmt.Errorf("check the agent's image: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if _, err := agentimage.Open(a.image, dir); err != nil {
+		return "", UsageError{"matrix: --image: " + err.Error()}
+	}
+	return version, nil
 }
 
 // tryStack runs the scenarios on a node of the stack. If the node does not start for a scenario, the outcome of this
