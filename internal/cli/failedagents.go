@@ -27,9 +27,9 @@ func (a agentQuery) noneResponded(failed []error) error {
 
 // missing describes the agents that failed. The result "text" contains two numbers: the number of agents that did not
 // respond, and the number of agents that the command could not query in time. The text omits a number that is zero. The
-// result "first" is the error of the first agent that did not respond. If there is no such agent, "first" is the first
-// error in the list "failed". If the command could not query all agents in time, missing wraps "first" in a *lateError.
-// For a *lateError, the command suggests a longer timeout instead of the remedy for the agent's error.
+// result "first" is the error of the first agent that did not respond. If every queried agent responded, "first" is the
+// first error in the list "failed". If the command could not query all agents in time, missing wraps "first" in a
+// *lateError. For a *lateError, the command suggests a longer timeout instead of the remedy for the agent's error.
 func (a agentQuery) missing(failed []error) (text string, first error) {
 	first = failed[0]
 	for _, err := range failed {

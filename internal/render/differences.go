@@ -17,8 +17,8 @@ import (
 const leastOther = 50 * time.Millisecond
 
 // Differences returns one paragraph for each difference that the data proves. Two comparisons have a paragraph even if
-// the data proves no difference: between two revisions, and between start-ups with and without a pull. Without a proven
-// difference, the paragraph states why there is no proof. The list is never nil. The summary can come from untrusted
+// the data proves no difference: between two revisions, and between start-ups with and without a pull. If the data
+// proves no difference, the paragraph states the reason. The list is never nil. The summary can come from untrusted
 // records.
 func Differences(s api.WorkloadSummary) []string {
 	texts := []string{}

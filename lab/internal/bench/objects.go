@@ -136,7 +136,7 @@ func (b *Bench) DeleteRuntimeClass(ctx context.Context, name string) error {
 }
 
 // OfferResource adds an extended resource to the lab's node, or removes it. Only this bench uses the resource. A label
-// would not be suitable instead: kubelets before version 1.34 can reject a pod because they have not yet observed that
+// would not be suitable instead: kubelets before version 1.35 can reject a pod because they have not yet observed that
 // the node got the pod's label.
 func (b *Bench) OfferResource(ctx context.Context, name string, offered bool) error {
 	var amount any
