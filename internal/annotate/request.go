@@ -56,7 +56,7 @@ func readRequest(pod *corev1.Pod) (annotationRequest, bool) {
 }
 
 // isOwned reports whether the agent's field manager owns an annotation. The agent becomes the owner when it applies
-// the annotation. If another client changes the annotation later, the agent is no longer the owner. isOwned searches
+// the annotation. If another client then changes the annotation, this client becomes the owner. isOwned searches
 // the encoded fields for the name of the annotation. In FieldsV1 (k8s.io/apimachinery), the name of each field is a
 // JSON key with the prefix "f:". The characters of an annotation's name need no escaping in JSON.
 func isOwned(fields []metav1.ManagedFieldsEntry, annotation string) bool {

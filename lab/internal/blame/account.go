@@ -285,7 +285,8 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 }
 
 // requestOf returns the time when the kubelet requested a pull. The result is the time of the latest Pulling Event
-// between the argument "from" and the start of the pull. If there is no such Event, requestOf returns the zero time.
+// between the argument "from" and the start of the pull. If no Event lies in this period, requestOf returns the zero
+// time.
 //
 // A separate goroutine of the kubelet logs the Events. On a busy machine, the kubelet can log an Event after the pull
 // has ended, but the order of the Events is always correct. If a container has the same number of Pulling Events and

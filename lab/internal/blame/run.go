@@ -19,7 +19,7 @@ type Run struct {
 	ExitedAt   time.Time // time when the process exited; zero while the process runs
 	ExitSeenAt time.Time // time when the runtime learned of the exit
 	HookedAt   time.Time // time when the post-start hook logged its end
-	ReadyAt    time.Time // time when the readiness probe logged its success; if there is none: the startup probe
+	ReadyAt    time.Time // when the readiness probe logged its success; without a readiness probe: the startup probe
 }
 
 // earliestStart returns the earliest possible start of the process. If both StartedAt and BegunAt are zero,

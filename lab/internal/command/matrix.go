@@ -72,8 +72,8 @@ func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) 
 	return nil
 }
 
-// checkAgent returns the version of the agent. It fails if the results would not be useful: if the version has
-// uncommitted changes, nobody could build the agent again, and without a valid image, every installation would fail.
+// checkAgent returns the version of the agent. It fails in two cases, because the results would be useless. If the
+// agent contains uncommitted changes, its version names no commit. If the image is invalid, every installation fails.
 func checkAgent(ctx context.Context, a arguments) (string, error) {
 	version, err := agentVersion(ctx, a.agent)
 	if err != nil {

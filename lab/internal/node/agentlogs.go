@@ -82,7 +82,7 @@ func (n Node) keptLogs() ([]string, error) {
 }
 
 // latestKeptLog returns the path of the log that changed most recently. The path is a hard link that KeepAgentLogs
-// created. If there is no hard link, latestKeptLog returns an empty string.
+// created. Without any hard link, the result is an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid
 	var at time.Time
