@@ -19,6 +19,7 @@ const (
 	FigureError  = "within the error bound" // accuracy: phases that are wrong by at most the error bound plus 50 ms
 	FigureWorst  = "99th percentile"        // accuracy: 99 % of the phases are wrong by at most this time
 	FigureMerged = "not separated"          // accuracy: phases that the agent reports only as parts of other phases
+	FigurePhases = "merged phases"          // accuracy: names of the phases of FigureMerged; absent if there are none
 	FigureRight  = "right"                  // blame: seconds with the right cause
 	FigureNone   = "unattributed"           // blame: share of the judged time for which the agent reports no cause
 	FigureWrong  = "wrong"                  // blame: seconds with a wrong cause
@@ -42,8 +43,11 @@ const accuracyHeading = `
 The scenario ` + "`accuracy`" + ` starts 20 pods with known delays. For each phase whose times come
 from the node's clock, the scenario compares the reported duration with the true duration.
 
-| stack | within 50 ms of the truth | within the error bound plus 50 ms | 99th percentile of the difference | merged |
-|---|---|---|--:|---|
+A phase is merged if the agent reports it, or a part of it, only together with other phases.
+
+| stack | within 50 ms of the truth | within the error bound plus 50 ms | 99th percentile of the difference | ` +
+	"merged | merged phases |" + `
+|---|---|---|--:|---|---|
 `
 
 const blameHeading = `
@@ -84,7 +88,7 @@ func Page(results []Result, stacks []string) string {
 	page.WriteString(accuracyHeading)
 	for _, r := range results {
 		row(&page, slices.Concat([]string{"`" + r.Stack + "`"},
-			r.figures("accuracy", FigureExact, FigureError, FigureWorst, FigureMerged)))
+			r.figures("accuracy", FigureExact, FigureError, FigureWorst, FigureMerged), []string{r.mergedPhases()}))
 	}
 	page.WriteString(blameHeading)
 	for _, r := range results {
@@ -133,6 +137,18 @@ func (r Result) figures(scenario string, names ...string) []string {
 		cells = append(cells, value)
 	}
 	return cells
+}
+
+// mergedPhases returns the names of the phases that the agent did not separate from other phases.
+func (r Result) mergedPhases() string {
+	o, _ := r.outcome("accuracy")
+	switch names := o.Figures[FigurePhases]; {
+	case names != "":
+		return "`" + strings.ReplaceAll(names, ", ", "`, `") + "`"
+	case strings.HasPrefix(o.Figures[FigureMerged], "0 "):
+		return "none"
+	}
+	return "not recorded"
 }
 
 func writeProblems(page *strings.Builder, results []Result) {

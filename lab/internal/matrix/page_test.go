@@ -46,6 +46,8 @@ func TestPageOfMadeUpResults(t *testing.T) {
 			TriedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Limits: []string{"It cannot do x."},
 			Lacks: []string{"image-volumes"},
 			Outcomes: []Outcome{{Scenario: "first-light"}, {Scenario: "pulls", Problem: "a | b"},
+				{Scenario: "accuracy", Figures: map[string]string{FigureExact: "7 of 9", FigureError: "9 of 9",
+					FigureWorst: "60 ms", FigureMerged: "2 of 9", FigurePhases: "pull, volumes"}},
 				{Scenario: "blame",
 					Figures: map[string]string{FigureRight: "9 s", FigureNone: "1 %", FigureWrong: "0 s"}}}},
 		{Stack: "a", Summary: "first"},
@@ -63,6 +65,7 @@ func TestPageOfMadeUpResults(t *testing.T) {
 		"| `b` | v1.30.14 | containerd 1.7.35 | 2026-01-02 | `v0.1.0` | not run | passed | **failed** | not " +
 			"run | not run |",
 		"- `b`: second.\n  It cannot do x.\n  Kubernetes features that this stack lacks: image-volumes.",
+		"| `b` | 7 of 9 | 9 of 9 | 60 ms | 2 of 9 | `pull`, `volumes` |\n",
 		"| `b` | 9 s | 1 % | 0 s |", "- `pulls` on `b`: a \\| b\n",
 		"| `a` | not run | not run | not run | not run |", "These stacks have no result: `c`.\n",
 	} {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
@@ -225,10 +226,12 @@ func (t *tally) percentile(p int) time.Duration {
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged, avoidable := 0, 0
+	var names []string // of the merged phases
 	for _, r := range t.readings {
 		switch {
 		case r.mergedIn != "":
 			merged++
+			names = append(names, r.phase)
 			if (!t.discards || r.mergedIn != agent.ImagePull) && !t.agentWasAbsent(r.happened) {
 				avoidable++
 			}
@@ -249,6 +252,10 @@ func (t *tally) judgePromises(v *Verdict) {
 		seconds(t.widestSpan))
 	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))
 	v.Figure(matrix.FigureMerged, "%d of %d", merged, len(t.readings))
+	if merged > 0 {
+		slices.Sort(names)
+		v.Figure(matrix.FigurePhases, "%s", strings.Join(slices.Compact(names), ", "))
+	}
 	// without this limit, an agent could pass without evidence: it could report every phase as part of another phase
 	if 20*avoidable > len(t.readings) {
 		v.Problem("%d of %d phases are reported only as parts of other phases although an agent ran, want at most "+

@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,6 +81,34 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Phase(timeline, "readiness_probe", "main", readyAfter, readyAfter, limit)
 	v.Contract(timeline)
 	v.requireDownload(timeline, "main")
+	return v.requireLimits(ctx, b)
+}
+
+// requireLimits compares the agent's report about the runtime with the stack's file. Both must list the same facts that
+// the runtime does not report. If the runtime reports everything, neither lists a fact.
+func (v *Verdict) requireLimits(ctx context.Context, b *bench.Bench) error {
+	const verb = " does not report "
+	health, err := b.Agent.Health(ctx)
+	if err != nil {
+		return err
+	}
+	var want, got string
+	runtime := b.Node.Stack.Containerd
+	for _, limit := range b.Node.Stack.Limits {
+		subject := fmt.Sprintf("containerd %d.%d", runtime.Major, runtime.Minor)
+		if facts, found := strings.CutPrefix(limit, subject+verb); found {
+			want = strings.TrimSuffix(facts, ".")
+		}
+	}
+	for line := range strings.Lines(health) {
+		if facts, isRuntime := strings.CutPrefix(line, "[+]cri ok: "); isRuntime {
+			_, got, _ = strings.Cut(strings.TrimSpace(facts), verb)
+		}
+	}
+	v.Compared++
+	if got != want {
+		v.Problem("/readyz?verbose lists as facts that the runtime does not report %q, want %q", got, want)
+	}
 	return nil
 }
 
