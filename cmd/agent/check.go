@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/cli"
+	"github.com/podlapse/podlapse/internal/terminal"
 )
 
 // checkLimit is the timeout of one test of the command `check`.
@@ -39,8 +40,9 @@ func (f finding) String() string {
 	return line
 }
 
-// oneLine joins the lines of an error. Without oneLine, an error of several lines would look like several findings.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// oneLine joins the lines of an error, and removes control characters. Without oneLine, an error of several lines would
+// look like several findings.
+func oneLine(text string) string { return terminal.Clean(strings.Join(strings.Fields(text), " ")) }
 
 // runCheck tests every permission and connection that the command `run` requires. For these tests, the command `check`
 // calls the same code as the command `run`.

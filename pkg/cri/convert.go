@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -160,9 +161,16 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	return earliest
 }
 
-// runtimeText returns the runtime's name and version as a text for people, for example `containerd 2.4.2`.
+// runtimeText returns the runtime's name and version as a text for people, for example `containerd 2.4.2`. The text
+// contains no control characters, because commands print it on a terminal.
 func runtimeText(version *runtimeapi.VersionResponse) string {
-	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
+	text := version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text))
 }
 
 // majorVersion returns the first number of a version such as v2.4.2 or 1.7.27-k3s1.

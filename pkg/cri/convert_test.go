@@ -124,3 +124,10 @@ func TestMajorVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestRuntimeTextIsPrintable(t *testing.T) {
+	version := &runtimeapi.VersionResponse{RuntimeName: "contai\x1b[2Jnerd\n", RuntimeVersion: "v2.4.2\r\u202e"}
+	if got, want := runtimeText(version), "contai[2Jnerd 2.4.2"; got != want {
+		t.Errorf("runtimeText = %q, want %q", got, want)
+	}
+}
