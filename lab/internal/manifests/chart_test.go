@@ -21,7 +21,9 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"nodeimpersonation: {enabled: true}", "'nodeimpersonation'"},
 		{"nodeImpersonation: true", "/nodeImpersonation': got boolean, want object"},
 		{"nodeImpersonation: {enabled: \"yes\"}", "/nodeImpersonation/enabled': got string, want boolean"},
-		{"runtime: docker", "'', 'containerd', 'crio', 'k3s', 'microk8s', 'off', false"},
+		{"runtime: mixed\nruntimeProxy: {enabled: true}", "runtime: mixed conflicts with runtimeProxy.enabled"},
+		{"runtime: mixed\nruntimeSocket: /run/x/y.sock", "runtime: mixed conflicts with runtimeProxy.enabled"},
+		{"runtime: docker", "'', 'containerd', 'crio', 'k3s', 'microk8s', 'mixed', 'off', false"},
 		{"runtime: off\nruntimeProxy: {enabled: true}", "unset these values"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
@@ -79,7 +81,7 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 	var all []string
 	for _, name := range names(t, directory(t)+"/components") {
-		if !slices.Contains([]string{"crio", "k3s", "microk8s", "no-runtime"}, name) {
+		if !slices.Contains([]string{"crio", "k3s", "microk8s", "mixed", "no-runtime"}, name) {
 			all = append(all, name)
 		}
 	}

@@ -25,6 +25,7 @@ var hostPaths = map[string][]string{
 	"openshift": {"ro /run/crio"},
 	"k3s":       {"ro /run/k3s/containerd"},
 	"microk8s":  {"ro /var/snap/microk8s/common/run"},
+	"mixed":     {"ro /run/containerd", "ro /run/crio"},
 	// Some platforms do not allow pods to mount the socket.
 	"no-runtime": nil,
 	"state-dir":  {"ro /run/containerd", "rw /var/lib/podlapse"},

@@ -31,6 +31,7 @@ func componentValues() map[string]string {
 		"crio":                  "runtime: crio",
 		"k3s":                   "runtime: k3s",
 		"microk8s":              "runtime: microk8s",
+		"mixed":                 "runtime: mixed",
 		"no-runtime":            "runtime: off",
 		"selinux":               "seLinuxOptions: {type: spc_t}",
 		"openshift":             "openshift: {enabled: true}",
@@ -95,7 +96,7 @@ func Variants(manifests, scratch string) ([]Variant, error) {
 	}
 	together := slices.DeleteFunc(components,
 		func(name string) bool {
-			return slices.Contains([]string{"crio", "k3s", "microk8s", "no-runtime"}, name)
+			return slices.Contains([]string{"crio", "k3s", "microk8s", "mixed", "no-runtime"}, name)
 		})
 	chart("with all", valuesOf(together...))
 	return all, errors.Join(failures...)

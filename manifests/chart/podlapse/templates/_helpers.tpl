@@ -66,6 +66,7 @@ off
 {{- $sockets := dict
   "containerd" "/run/containerd/containerd.sock"
   "crio" "/run/crio/crio.sock"
+  "mixed" "/run/containerd/containerd.sock"
   "k3s" "/run/k3s/containerd/containerd.sock"
   "microk8s" "/var/snap/microk8s/common/run/containerd.sock" -}}
 {{- .Values.runtimeSocket | default (get $sockets (include "podlapse.runtime" .)) -}}
