@@ -61,6 +61,13 @@ func (r *Runtime) SetNetworkReady(ready bool) {
 	r.noNetwork = !ready
 }
 
+// SetVersion changes the version that the runtime reports.
+func (r *Runtime) SetVersion(version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version = version
+}
+
 // PinImage adds a pinned image to containerd's image store.
 func (r *Runtime) PinImage(name string, stored Stored) {
 	r.mu.Lock()

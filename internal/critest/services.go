@@ -24,6 +24,8 @@ type runtimeService struct {
 }
 
 func (s runtimeService) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
 	return &runtimeapi.VersionResponse{
 		Version: "0.1.0", RuntimeName: s.r.name, RuntimeVersion: s.r.version, RuntimeApiVersion: "v1",
 	}, nil

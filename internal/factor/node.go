@@ -113,7 +113,8 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	n := f.nodes[name]
 	result := Node{Node: name, StartUps: n.startUps}
 	if float64(n.unreported) > maxUnreported*float64(n.ended) {
-		result.Why = "this container runtime cannot report when the network of a pod was ready"
+		result.Why = "this container runtime cannot report when the network of a pod was ready or when a sandbox " +
+			"was running"
 		return result
 	}
 	result.Merged = n.neverSeparated()

@@ -173,7 +173,7 @@ func (m *Measured) nodeSection(most int) Section {
 		rows = append(rows, row)
 	}
 	const why = "the node or the other nodes had too few start-ups, or the container runtime cannot report when the " +
-		"network of a pod was ready"
+		"network of a pod was ready or when a sandbox was running"
 	without := withoutFactor{max(unknown, 0), map[string][]string{why: nil}} // nil, because the names are unknown
 	return without.note(newSection(rows, most, "no node is slower than the other nodes"), m.NodeCount-unknown,
 		"node has no factor", "nodes have no factor")

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -24,8 +26,10 @@ const (
 	heartbeat = 10 * time.Second
 )
 
-// session is one connection to a runtime, from the first successful call until the connection breaks. The runtime's
-// version cannot change during a session, because an upgrade breaks the connection.
+// session is one connection to a runtime, from the first successful call until the connection breaks or the runtime's
+// version changes. Without the end of the session, gRPC would connect again to a runtime that restarted, and the
+// session would use the stores of the old version. Behind a proxy, the connection does not break, so only the version
+// changes.
 type session struct {
 	source    *Source
 	client    *client
@@ -68,8 +72,8 @@ func (s *session) detail() string {
 
 func (s *session) close() { s.client.close() }
 
-// serve responds to requests until ctx ends, the connection breaks, or a request for the runtime's version fails. The
-// returned error is the reason why serve ended.
+// serve responds to requests until ctx ends, the connection breaks, a request for the runtime's version fails, or the
+// version has changed. The returned error is the reason why serve ended.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -80,6 +84,11 @@ func (s *session) serve(ctx context.Context) error {
 	for range parallelRequests {
 		running.Go(func() { s.respondAll(ctx) })
 	}
+	running.Go(func() {
+		if s.client.conn.WaitForStateChange(ctx, connectivity.Ready) {
+			s.end(errors.New("the runtime closed the connection"))
+		}
+	})
 	beat := time.NewTimer(s.source.silence.untilHeartbeat())
 	defer beat.Stop()
 	for {
@@ -106,11 +115,15 @@ func (s *session) serve(ctx context.Context) error {
 }
 
 // requestVersion requests the runtime's version, to check whether the runtime responds and to measure the response
-// time.
+// time. If the version has changed, requestVersion returns an error.
 func (s *session) requestVersion(ctx context.Context) error {
 	sentAt := s.source.config.Now()
-	if _, err := s.client.version(ctx); err != nil {
+	version, err := s.client.version(ctx)
+	if err != nil {
 		return err
+	}
+	if now := runtimeText(version); now != s.runtime {
+		return fmt.Errorf("the container runtime was %s and is now %s: the agent connects again", s.runtime, now)
 	}
 	s.source.silence.recordResponse(ctx, s.source.config, sentAt)
 	s.source.config.Report(true, s.detail())
@@ -154,9 +167,14 @@ func (s *session) isLost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false
 	}
+	s.end(err)
+	return true
+}
+
+// end ends the session because its connection broke.
+func (s *session) end(err error) {
 	select {
 	case s.broken <- fmt.Errorf("the connection to the container runtime is lost: %w", err):
 	default:
 	}
-	return true
 }

@@ -209,6 +209,33 @@ func TestRuntimeRestarts(t *testing.T) {
 	}
 }
 
+// An upgrade between two requests must end the session, although no request fails.
+func TestRuntimeIsUpgradedWithoutRequests(t *testing.T) {
+	if critest.StartProxy != nil {
+		t.Skip("a proxy keeps the agent's connection: see TestRuntimeIsUpgradedBehindProxy")
+	}
+	path := filepath.Join(t.TempDir(), "c.sock")
+	old := critest.Start(t, path, critest.Options{Version: "1.7.27"})
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.awaitReport(true, "containerd 1.7.27")
+	old.Stop()
+	critest.Start(t, path, critest.Options{})
+	h.awaitReport(false, "the runtime closed the connection")
+	h.awaitReport(true, "containerd 2.4.2")
+}
+
+// A proxy keeps the agent's connection while the runtime behind the proxy restarts.
+func TestRuntimeIsUpgradedBehindProxy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.sock")
+	fake := critest.Start(t, path, critest.Options{Version: "1.7.27"})
+	h := run(t, cri.Config{Endpoint: explicit(t, path)})
+	h.awaitReport(true, "containerd 1.7.27")
+	fake.SetVersion("2.4.2")
+	h.source.Watch(true)
+	h.awaitReport(false, "the container runtime was containerd 1.7.27 and is now containerd 2.4.2")
+	h.awaitReport(true, "containerd 2.4.2")
+}
+
 func TestAutoTriesTheNextSocket(t *testing.T) {
 	dir := t.TempDir()
 	deaf, path := filepath.Join(dir, "a.sock"), filepath.Join(dir, "b.sock")

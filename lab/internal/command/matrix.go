@@ -97,11 +97,7 @@ func checkAgent(ctx context.Context, a arguments) (string, error) {
 // tryStack runs the scenarios on a node of the stack. If the node does not start for a scenario, the outcome of this
 // scenario contains the error, and tryStack skips the remaining scenarios.
 func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (matrix.Result, error) {
-	result := matrix.Result{Stack: n.Stack.Name, Summary: n.Stack.Summary, Limits: n.Stack.Limits,
-		TriedAt: time.Now().UTC().Truncate(time.Second)}
-	for _, feature := range n.Stack.Lacks {
-		result.Lacks = append(result.Lacks, string(feature))
-	}
+	result := matrix.Result{Stack: n.Stack.Name, TriedAt: time.Now().UTC().Truncate(time.Second)}
 	for _, name := range matrix.Scenarios() {
 		i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == name })
 		if i < 0 {

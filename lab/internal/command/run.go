@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,13 +82,11 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 // node is up, this name is empty. The argument "wanted" is the name of the stack that the user requests, and can be
 // empty. If both arguments are empty, choose returns the default stack.
 func choose(running, wanted string) (stack.Stack, error) {
-	if running != "" && wanted != "" && running != wanted {
-		return stack.Stack{}, fmt.Errorf("the lab runs the stack %q, want %q: run \"make down\" first", running, wanted)
+	chosen, err := stack.Load(cmp.Or(wanted, running))
+	if err == nil && running != "" && running != chosen.Name {
+		return stack.Stack{}, node.StackError(running, chosen.Name)
 	}
-	if wanted == "" {
-		wanted = running
-	}
-	return stack.Load(wanted)
+	return chosen, err
 }
 
 func list(stdout io.Writer) error {
@@ -161,7 +160,7 @@ func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error
 	if err := n.Up(ctx, agent); err != nil {
 		return n, err
 	}
-	n.Report.Say("the node is up")
+	n.Report.Say("the node is up, with the stack %q", n.Stack.Name)
 	return n, nil
 }
 

@@ -37,7 +37,7 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	state = filepath.Clean(state)
 	if state == "/" {
-		return Layout{}, fmt.Errorf("%s=%q: must be a directory that only the lab uses, because \"lab down\" deletes "+
+		return Layout{}, fmt.Errorf("%s=%q: must be a directory that only the lab uses, because \"make down\" deletes "+
 			"this directory", StateVariable, state)
 	}
 	cache, err := cacheRoot(getenv)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // Scenarios returns the names of the scenarios that run on each stack, in the order in which they run.
@@ -61,9 +63,9 @@ actual cause.
 |---|--:|--:|--:|
 `
 
-// Page returns the text of the page docs/compatibility.md. The argument "stacks" contains the names of all stacks. The
-// page also lists the stacks that have no result.
-func Page(results []Result, stacks []string) string {
+// Page returns the text of the page docs/compatibility.md. The argument "stacks" contains all stacks. The page
+// also lists the stacks that have no result.
+func Page(results []Result, stacks []stack.Stack) string {
 	var page strings.Builder
 	page.WriteString(introduction)
 	for _, r := range results {
@@ -75,16 +77,7 @@ func Page(results []Result, stacks []string) string {
 		row(&page, cells)
 	}
 	page.WriteString("\n")
-	writeMissing(&page, results, stacks)
-	for _, r := range results {
-		fmt.Fprintf(&page, "- `%s`: %s.\n", r.Stack, r.Summary)
-		for _, limit := range r.Limits {
-			fmt.Fprintf(&page, "  %s\n", limit)
-		}
-		if len(r.Lacks) > 0 {
-			fmt.Fprintf(&page, "  Kubernetes features that this stack lacks: %s.\n", strings.Join(r.Lacks, ", "))
-		}
-	}
+	writeStacks(&page, results, stacks)
 	page.WriteString(accuracyHeading)
 	for _, r := range results {
 		row(&page, slices.Concat([]string{"`" + r.Stack + "`"},
@@ -99,17 +92,34 @@ func Page(results []Result, stacks []string) string {
 	return page.String()
 }
 
-// writeMissing lists the stacks that have no result.
-func writeMissing(page *strings.Builder, results []Result, stacks []string) {
+// writeStacks describes the stacks, and lists the stacks that have no result.
+func writeStacks(page *strings.Builder, results []Result, stacks []stack.Stack) {
 	var missing []string
-	for _, name := range stacks {
-		if !slices.ContainsFunc(results, func(r Result) bool { return r.Stack == name }) {
-			missing = append(missing, "`"+name+"`")
+	for _, s := range stacks {
+		if !slices.ContainsFunc(results, func(r Result) bool { return r.Stack == s.Name }) {
+			missing = append(missing, "`"+s.Name+"`")
 		}
 	}
 	if len(missing) > 0 {
 		fmt.Fprintf(page, "These stacks have no result: %s.\n\n", strings.Join(missing, ", "))
 	}
+	for _, s := range stacks {
+		fmt.Fprintf(page, "- `%s`: %s.\n", s.Name, s.Summary)
+		for _, limit := range s.Limits {
+			fmt.Fprintf(page, "  %s\n", limit)
+		}
+		if len(s.Lacks) > 0 {
+			fmt.Fprintf(page, "  Kubernetes features that this stack lacks: %s.\n", joinFeatures(s.Lacks))
+		}
+	}
+}
+
+func joinFeatures(features []stack.Feature) string {
+	var names []string
+	for _, feature := range features {
+		names = append(names, string(feature))
+	}
+	return strings.Join(names, ", ")
 }
 
 func row(page *strings.Builder, cells []string) {

@@ -15,9 +15,6 @@ import (
 // Result contains the outcomes of the scenarios on one stack.
 type Result struct {
 	Stack      string    `json:"stack"`
-	Summary    string    `json:"summary"`
-	Limits     []string  `json:"limits,omitempty"`
-	Lacks      []string  `json:"lacks,omitempty"`
 	Kubernetes string    `json:"kubernetes"` // version of the kubelet
 	Runtime    string    `json:"runtime"`    // name and version
 	Agent      string    `json:"agent"`      // the agent's version, from `podlapse-agent version`

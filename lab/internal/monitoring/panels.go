@@ -40,7 +40,8 @@ var sections = []section{
 		{number, "Nodes with an agent", "none", 3, "", []query{
 			{expr: `count(count by (cluster, node) (podlapse_build_info))`}}, ""},
 		{number, "Nodes without a node factor", "none", 4,
-			"The container runtime of these nodes (CRI-O, containerd 1.x) cannot report when the network was ready.",
+			"The container runtime of these nodes cannot report when the network was ready (CRI-O) or when a sandbox " +
+				"was running (containerd 1.x).",
 			[]query{{expr: `count(node:podlapse_node_factor:unavailable) or vector(0)`}}, ""},
 		{number, "Firing alerts", "none", 5, "", []query{
 			{expr: `sum by (alertname) (ALERTS{alertname=~"Podlapse.*", alertstate="firing"})`, name: "{{alertname}}"}},

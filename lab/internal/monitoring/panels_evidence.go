@@ -73,8 +73,8 @@ var evidencePanels = []panel{
 		{expr: worst(`node:podlapse_evidence_incomplete:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
 		"node"},
 	{graph, "Milestones that the runtime cannot report, per start-up", "none", 8,
-		"Data of the past hour. CRI-O and containerd 1.x cannot report when the network was ready. " +
-			"This is not missing evidence, but the node has no node factor.", []query{
+		"Data of the past hour. CRI-O cannot report when the network was ready, and containerd 1.x cannot report " +
+			"when a sandbox was running. This is not missing evidence, but the node has no node factor.", []query{
 			{expr: worst(`node:podlapse_evidence_unreported:ratio1h{node=~"$node"}`, "cluster, node"),
 				name: "{{node}}"}}, "node"},
 	{graph, "Lost Events per start-up", "none", 8, "Data of the past hour." + ofTheWorst, []query{

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,6 +105,9 @@ func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Cli
 			missing, err := client.Query(ctx, `up == 0 or absent(up) or (up unless on (instance) podlapse_build_info)`)
 			if err != nil {
 				return err
+			}
+			if len(missing) > 0 && len(missing[0].Labels) == 0 {
+				return errors.New("the list of targets is still empty")
 			}
 			if len(missing) > 0 {
 				return fmt.Errorf("the target %v has not been scraped successfully yet", missing[0].Labels)

@@ -46,10 +46,10 @@ func (n Node) expectedComponents() []component {
 func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	if !n.complete() {
 		if n.traces() {
-			fmt.Fprintln(out, "The lab is not up. An interrupted start has left files or processes. \"lab up\" or "+
-				"\"lab down\" removes them.")
+			fmt.Fprintln(out, "The lab is not up. An interrupted start has left files or processes. \"make up\" or "+
+				"\"make down\" removes them.")
 		} else {
-			fmt.Fprintln(out, "The lab is down. \"lab up\" starts it.")
+			fmt.Fprintln(out, "The lab is down. \"make up\" starts it.")
 		}
 		return false
 	}
@@ -146,6 +146,7 @@ func (n Node) Addresses(out io.Writer) {
 	if record, ok := n.table().Get(prometheusName); ok && record.Alive() {
 		fmt.Fprintf(table, "Prometheus\thttp://%s\n", layout.Address(layout.PrometheusPort))
 	}
+	fmt.Fprintf(table, "stack\t%s\n", n.Stack.Name)
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
 }
 

@@ -33,6 +33,11 @@ func (n Node) RunningStack() string {
 	return ""
 }
 
+// StackError is the error of a command that requests a stack other than the running stack.
+func StackError(running, wanted string) error {
+	return fmt.Errorf("the lab runs the stack %q, want %q: run \"make down\" first", running, wanted)
+}
+
 func (n Node) complete() bool {
 	data, err := os.ReadFile(n.readyFile())
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
@@ -46,6 +51,9 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 		return err
 	}
 	defer release()
+	if running := n.RunningStack(); running != "" && running != n.Stack.Name {
+		return StackError(running, n.Stack.Name) // another command started this stack while Hold waited
+	}
 	if !n.complete() {
 		if err := n.reset(ctx); err != nil {
 			return err
@@ -53,8 +61,8 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.startComponents(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("the start was interrupted: run \"lab up\" to start the lab again, or \"lab down\" to " +
-				"remove the processes and files that remain")
+			return errors.New("the start was interrupted: run \"make up\" to start the lab again, or \"make down\" " +
+				"to remove the processes and files that remain")
 		}
 		return err
 	}

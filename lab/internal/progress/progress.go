@@ -4,6 +4,7 @@ package progress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -62,6 +63,8 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()
+	ended := "timed out"
+	command := ctx
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	nextBeat := startedAt.Add(10 * time.Second)
@@ -84,7 +87,10 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: timed out or interrupted after %s: %w", what,
+			if errors.Is(command.Err(), context.Canceled) {
+				ended = "interrupted"
+			}
+			return fmt.Errorf("wait for %s: %s after %s: %w", what, ended,
 				time.Since(startedAt).Round(time.Second), last)
 		case <-time.After(every):
 		}

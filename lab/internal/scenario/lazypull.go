@@ -47,7 +47,7 @@ type lazyCase struct {
 // pull. For the same reason, the agent must not report that the runtime was unpacking.
 func lazyPull(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if !b.Node.Stack.Containerd.Stargz {
-		return errors.New("this scenario requires a lazy snapshotter: run \"lab down\", and then \"lab up --stack " +
+		return errors.New("this scenario requires a lazy snapshotter: run \"make down\", and then \"make up STACK=" +
 			"stargz\"")
 	}
 	pulls, err := b.CollectPulls()
