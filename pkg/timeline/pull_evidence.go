@@ -99,11 +99,11 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 }
 
 // mayBeOfRestart reports whether a Pulled Event can concern the container's second run instead of its first run. The
-// result is true only if the Event reports that the image was already present, and the container ran again. The Event
-// must also be later than the earliest possible creation of the first run. If the Event concerns the second run, the
-// agent missed the Event about the first run.
+// result is true only if the Event reports that the image was already present, and the container ran again. If evidence
+// shows when the first run was created, the Event must also be later than the earliest possible time of this creation.
+// If the Event concerns the second run, the agent missed the Event about the first run.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
-	if !p.present || p.latest <= e.createdSince(index) {
+	if since := e.createdSince(index); !p.present || since != maxInstant && p.latest <= since {
 		return false
 	}
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
