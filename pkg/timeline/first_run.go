@@ -51,6 +51,19 @@ func (p *Pod) isLate(arrived time.Time) bool {
 // mayHideFailure reports whether an earlier attempt can have failed after it got the manifest of the image, although no
 // status reports the failure. The kubelet tries again only after a back-off. But if the kubelet restarts, it forgets
 // the back-off, and cancels the pull without a report.
-func (r *firstRun) mayHideFailure(resolved, pulled time.Time) bool {
-	return r.late && pulled.Sub(resolved) >= imagepull.Backoff(1)
+func (f *fold) mayHideFailure(index int16, resolved, pulled time.Time) bool {
+	return pulled.Sub(resolved) >= imagepull.Backoff(1) &&
+		(f.e.containers[index].firstRun.late || f.lacksPulledEvent(index, at(pulled)))
+}
+
+// lacksPulledEvent reports whether an Event about a pull that ended at the given instant is missing for an unknown
+// reason. Then the agent can have missed a status too: while the API server rejects requests, the kubelet's client
+// drops Events (client-go, tools/record, recordEvent), and the kubelet skips outdated statuses (status_manager.go). So
+// the status after such a time can arrive without delay. The reason is known if the agent does not watch Events, if the
+// latest Event watch began after the pull, if the agent's limits delayed the watch, or if the kubelet's client reached
+// its limit.
+func (f *fold) lacksPulledEvent(index int16, ended instant) bool {
+	e := f.e
+	return e.scope.Events && !f.pulls[index].pulled.known() && e.eventsMissedUntil() <= ended &&
+		!e.watchesLimited() && !e.eventLimitReached()
 }

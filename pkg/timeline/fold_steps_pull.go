@@ -65,6 +65,9 @@ func (f *fold) stepsOfPulls(c *Container) []step {
 		case f.mayHoldUnpacking(c, a):
 			end.also = alsoUnpack
 		}
+		if f.pulls[index].hidesFailure && a.attempt == f.pulls[index].finalAttempt {
+			end.also = uniquePhases(end.also, []Phase{PhaseImageBackoff})
+		}
 		steps = append(steps, end)
 	}
 	return steps

@@ -25,6 +25,7 @@ type pullEvidence struct {
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
 	layersUndated bool    // the layers' timestamps do not separate the pull's download from its unpacking
+	hidesFailure  bool    // an earlier attempt can have failed, although no Event and no status reports the failure
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 

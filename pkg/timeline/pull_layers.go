@@ -37,10 +37,11 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	timed := p.known() && p.lengths.Timed
 	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() &&
 		f.e.onlyContainerWith(c.Image) != nil && f.e.sandboxRan()
-	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
-		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) &&
-		(p.known() && f.knowsAllEvents() ||
-			!f.e.containers[index].firstRun.mayHideFailure(resolved, image.last.PulledAt)) {
+	mayBeOwn = mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c)
+	f.pulls[index].hidesFailure = mayBeOwn && !(p.known() && f.knowsAllEvents()) &&
+		f.mayHideFailure(index, resolved, image.last.PulledAt)
+	if mayBeOwn && !f.pulls[index].hidesFailure &&
+		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest arrived after the kubelet started work on this container, so the manifest belongs to this pull.
 		// The layers do not show when the pull started, because they might have been present under another image name.
 		// No evidence shows how long the registry took to send the manifest. So the start of the pull has no lower
