@@ -127,35 +127,29 @@ func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool
 }
 
 // successDetected returns the latest time at which the kubelet detected the success of an init container, or maxInstant
-// if the success is unknown.
+// if this time is unknown. If several runs succeeded, for example because the pod lost its sandbox, the last run
+// counts.
 func (e *Evidence) successDetected(index int16) instant {
-	over := minInstant
+	over := maxInstant
 	for attempt := range uint16(maxAttempts) {
 		if code, known := e.containers[index].exitCode(int(attempt)); known && code == 0 {
-			ended := milestoneKey{index, attempt, MilestoneFinished}
-			if by := e.detected(ended, instant(relistEvery)); by != maxInstant {
-				over = max(over, by)
-			}
+			over = e.detected(milestoneKey{index, attempt, MilestoneFinished}, instant(relistEvery))
 		}
-	}
-	if over == minInstant {
-		return maxInstant
 	}
 	return over
 }
 
-// detected returns the latest time at which the kubelet detected a change of a container, or maxInstant if the time of
-// the change is unknown. The argument "slack" is the usual maximum time until the kubelet detects the change. But on a
-// node with many containers, the kubelet can need seconds to list the containers (pleg/generic.go). The kubelet writes
-// the change to the pod's status before it continues with the next container (SyncPod in pkg/kubelet). So the kubelet
-// detected the change before the first pod object with the change arrived.
+// detected returns the latest time at which the kubelet detected a change of a container, or maxInstant if this time is
+// unknown. The argument "slack" is the usual maximum time until the kubelet detects the change. But on a node with many
+// containers, the kubelet can need seconds to list the containers (pleg/generic.go). The kubelet writes the change to
+// the pod's status before it continues with the next container (SyncPod in pkg/kubelet). So the kubelet detected the
+// change before the first pod object with the change arrived. As long as no pod object with the change has arrived, the
+// kubelet might not have detected the change yet.
 func (e *Evidence) detected(k milestoneKey, slack instant) instant {
-	changed, known := e.latestTime(k)
-	if !known {
+	reported, seen := e.arrivalOf(k)
+	if !seen {
 		return maxInstant
 	}
-	if reported, seen := e.arrivalOf(k); seen {
-		return max(changed+slack, reported)
-	}
-	return changed + slack
+	changed, _ := e.latestTime(k)
+	return max(changed+slack, reported)
 }
