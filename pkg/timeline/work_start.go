@@ -101,8 +101,8 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 
 // waitEnd returns the latest possible end of the delay that a container causes for a later container, or maxInstant if
 // the end is unknown. The argument "later" is the index of the later container. If the container causes no delay,
-// waits is false. A main container without a post-start hook can cause a delay if its image pull took time and then
-// failed. If the pull of an image volume failed, a container that mounts the volume waits until a later pull succeeds.
+// waits is false. If the pull of an image volume failed, a container that mounts the volume waits until a later pull
+// succeeds.
 func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool) {
 	index, m, slack := f.index(before.Name), MilestoneRunning, instant(statusPatience)
 	switch {
@@ -114,16 +114,48 @@ func (f *fold) waitEnd(before *Container, later int16) (over instant, waits bool
 		m, slack = MilestoneStarted, 0
 	case before.PostStartHook:
 		m, slack = MilestonePostStarted, 0
+	case before.Kind == KindImageVolume:
+		return maxInstant, f.e.mayBePulled(*before) && before.PullPolicy != PullNever
 	case before.Kind != KindSidecar:
-		if !f.e.mayBePulled(*before) || f.e.createdBy(index) < f.e.createdSince(later) {
-			return 0, false
-		}
-		if failures := f.pulls[index].failures; len(failures) > 0 && before.Kind != KindImageVolume {
-			return failures[len(failures)-1].latest, true
-		}
-		return maxInstant, before.PullPolicy != PullNever
+		return f.mainWaitEnd(before, index, later)
 	}
 	return f.e.detected(milestoneKey{index, 0, m}, slack), true
+}
+
+// mainWaitEnd returns the same results as waitEnd for a main container without a post-start hook. The kubelet continues
+// with the later container when this container runs, or when its image pull, its creation or its start has failed. Each
+// of these steps can take time. If this container was created before the later container, the container causes no delay
+// here, because workStart already considers its start.
+func (f *fold) mainWaitEnd(before *Container, index, later int16) (over instant, waits bool) {
+	created, next := f.e.createdBy(index), f.e.createdSince(later)
+	switch failures := f.pulls[index].failures; {
+	case created < next && next != maxInstant:
+		return 0, false
+	case created < next: // the kubelet might still start this container
+		return f.e.firstTryEnd(index), true
+	case len(failures) > 0:
+		return failures[len(failures)-1].latest, true
+	case f.e.mayBePulled(*before):
+		return maxInstant, before.PullPolicy != PullNever
+	}
+	return f.e.firstTryEnd(index), true
+}
+
+// firstTryEnd returns the latest possible end of the kubelet's first attempt to create and start a container. If the
+// attempt might still be in progress, firstTryEnd returns maxInstant.
+func (e *Evidence) firstTryEnd(index int16) instant {
+	end := maxInstant
+	for _, c := range e.constraints {
+		if c.key.container != index {
+			continue
+		}
+		switch c.key.milestone {
+		case MilestoneRunning, MilestoneFinished, MilestoneConfigRefused, MilestoneCreateFailed,
+			MilestoneNameRefused, MilestoneInspectFailed:
+			end = min(end, c.latest)
+		}
+	}
+	return end
 }
 
 // successDetected returns the latest time at which the kubelet detected the success of an init container, or maxInstant
