@@ -134,14 +134,14 @@ type obstacleOccurrence struct {
 // concerns a later mount of a volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
-	begun, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun))
-	if !known {
-		begun, known = f.e.latestTime(podMilestone(MilestoneSandboxRunning))
-	}
+	begun := f.sandboxBegunBy()
 	var all []obstacleOccurrence
 	add := func(w window, h *obstacleEvent) {
-		if known && w.earliest > begun {
+		if w.earliest > begun {
 			f.laterObstacles = append(f.laterObstacles, h.row().phases...)
+			if h.row().sandboxFailed {
+				f.laterFailures = append(f.laterFailures, obstacleOccurrence{window: w, from: h})
+			}
 			return
 		}
 		all = append(all, obstacleOccurrence{window: w, from: h})
@@ -163,6 +163,20 @@ func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 		}
 	}
 	return all
+}
+
+// sandboxBegunBy returns the latest possible time at which the first sandbox began. If no evidence shows a sandbox, the
+// result is maxInstant. The kubelet checks images only after it has created a sandbox (SyncPod in
+// pkg/kubelet/kuberuntime). So the first check of an image proves that a sandbox ran, even if the runtime has not
+// reported a sandbox yet.
+func (f *fold) sandboxBegunBy() instant {
+	begun, _ := f.e.latestTime(podMilestone(MilestoneSandboxBegun))
+	ran, _ := f.e.latestTime(podMilestone(MilestoneSandboxRunning))
+	by := min(begun, ran)
+	for i := range f.pulls {
+		by = min(by, f.imageCheckedBy(int16(i)))
+	}
+	return by
 }
 
 // retryMilestone returns the milestone key of the kubelet's next attempt after an obstacle.

@@ -29,8 +29,8 @@ type fold struct {
 	ready      []chain // one or two chains: see readySteps
 	// obstacleEvents holds the result of obstacleEventsWithRuntime.
 	obstacleEvents []obstacleEvent
-	// laterObstacles holds the phases of obstacles that the kubelet reported after the first sandbox began.
-	laterObstacles []Phase
+	laterObstacles []Phase              // the phases of obstacles after the first sandbox began
+	laterFailures  []obstacleOccurrence // the failed sandboxes after the first sandbox began
 	obstacles      []obstacleOccurrence // the obstacles before the sandbox, in order of time
 
 	phases []Phase // the backing array for the phases of all boundaries

@@ -130,6 +130,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if f.mayRepeatProbe(from, to, until, w) {
 		w.phases = uniquePhases(w.phases, alsoProbeAgain)
 	}
+	w.phases = f.withFailedReplacement(from, to, w.phases)
 	if isLateReplacement(from, to, w) {
 		w.phases = uniquePhases(w.phases, f.delaysOfSandbox(from, to.latest))
 	}

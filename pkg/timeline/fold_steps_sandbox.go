@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -114,11 +115,13 @@ func (f *fold) mayBackOffUntil(sandbox milestoneKey) bool {
 	})
 }
 
-// isBetweenRuns reports whether an instant is between the end of a run and the creation of the container's next run. If
-// no next run is known, any instant after the end of the run counts.
+// isBetweenRuns reports whether an instant is between the end of a run and the creation of the container's next run.
+// Without a runtime, only the start of the next run is known. If no next run is known, any instant after the end of the
+// run counts.
 func (f *fold) isBetweenRuns(index int16, run uint16, t instant) bool {
 	finished, next := f.bounds.find(milestoneKey{index, run, MilestoneFinished}),
-		f.bounds.find(milestoneKey{index, run + 1, MilestoneContainerCreated})
+		cmp.Or(f.bounds.find(milestoneKey{index, run + 1, MilestoneContainerCreated}),
+			f.bounds.find(milestoneKey{index, run + 1, MilestoneRunning}))
 	return finished != nil && finished.estimate() <= t && (next == nil || t <= next.estimate())
 }
 
@@ -129,6 +132,11 @@ func (f *fold) isBetweenRuns(index int16, run uint16, t instant) bool {
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	reported := f.e.containers[index].backoffReportedAt(attempt)
 	if reported == 0 && f.isBetweenRuns(index, attempt, maxInstant) && f.e.sandboxLost() {
+		return true
+	}
+	if slices.ContainsFunc(f.laterFailures, func(o obstacleOccurrence) bool {
+		return f.isBetweenRuns(index, attempt, o.latest) && (reported == 0 || reported > o.earliest)
+	}) {
 		return true
 	}
 	return slices.ContainsFunc(f.sandboxes, func(c chain) bool {
@@ -186,6 +194,21 @@ func (f *fold) watchesReplacement(from *bound, until instant) bool {
 	return f.e.watchLastOpened.at >= from.latest || slices.ContainsFunc(f.obstacleEvents, func(h obstacleEvent) bool {
 		return h.last.earliest >= from.latest
 	})
+}
+
+// withFailedReplacement examines a period in which the kubelet failed to replace a lost sandbox. It adds the phases of
+// the replacement to the possible phases of the period. If the runtime has reported the loss, the phases contain
+// PhaseSandboxLost, and withFailedReplacement adds nothing. Without a runtime, only the Event shows the loss.
+func (f *fold) withFailedReplacement(from, to *bound, phases []Phase) []Phase {
+	if slices.Contains(phases, PhaseSandboxLost) {
+		return phases
+	}
+	for _, o := range f.laterFailures {
+		if o.latest > from.earliest && o.earliest < to.latest {
+			phases = uniquePhases(phases, alsoSandboxLost, o.from.row().phases, alsoKubeletSync)
+		}
+	}
+	return phases
 }
 
 // sandboxSteps returns the steps up to the beginning of the first sandbox that ran. The agent knows obstacles and
