@@ -43,8 +43,11 @@ func (f *fold) boundaries() []boundary {
 			return b.isDuringOtherWork(all) || f.isProbeBeforeMain(&b) || f.nextMainBeganBeforeRestart(&b, all)
 		})
 	}
+	// If two milestones have the same estimate and the same latest time, the milestone that could have happened earlier
+	// comes first. For example, the kubelet starts a container before it requests the image of a volume again.
 	slices.SortStableFunc(work, func(a, b boundary) int {
-		return cmp.Or(cmp.Compare(a.bound.estimate(), b.bound.estimate()), cmp.Compare(a.bound.latest, b.bound.latest))
+		return cmp.Or(cmp.Compare(a.bound.estimate(), b.bound.estimate()), cmp.Compare(a.bound.latest, b.bound.latest),
+			cmp.Compare(a.bound.earliest, b.bound.earliest))
 	})
 	for i := range work {
 		if work[i].readyAt != nil {
