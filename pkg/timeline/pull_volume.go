@@ -141,13 +141,24 @@ func (f *fold) volumeOrder() (all []sequence) {
 				switch began := starts[0]; {
 				case began.latest <= requested.earliest && ran != nil && ran.earliest <= requested.latest:
 					all = append(all, sequence{ran, requested})
-				case requested.latest <= began.earliest && ended.earliest <= began.latest:
+				case requested.latest <= f.reportedSince(began) && ended.earliest <= began.latest:
 					all = append(all, sequence{ended, began})
 				}
 			}
 		}
 	}
 	return all
+}
+
+// reportedSince returns the earliest possible time of the Event about the beginning of the kubelet's work on a
+// container. The kubelet checks the image, creates the Event, and only then continues. So a step of the kubelet before
+// the Event is also before the check. The name of an Event shows its exact time.
+func (f *fold) reportedSince(began *bound) instant {
+	if p := &f.pulls[began.key.container].pulled; began.key.milestone == MilestonePullFinished && p.present &&
+		p.origin == originEventName {
+		return p.latest
+	}
+	return began.earliest
 }
 
 // lastPullOrder returns the order of the last pull of an image volume and the creation of the container that the
