@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
@@ -28,9 +29,10 @@ type storeSet struct {
 	// containers is the container store of containerd 1.6.15 to 1.7. For each sandbox, this store has a record of the
 	// sandbox container (pause container). See stampFromContainer.
 	containers degradable
-	images     degradable // containerd
-	content    degradable // containerd: complete blobs, and blobs that containerd is downloading
-	snapshots  degradable // containerd: unpacked layers
+	images     degradable  // containerd
+	content    degradable  // containerd: complete blobs, and blobs that containerd is downloading
+	snapshots  degradable  // containerd: unpacked layers
+	discards   atomic.Bool // the latest known pull showed that containerd discards unpacked layers
 }
 
 // storesOf selects the stores by the runtime's name and version, because the meaning of timestamps depends on the
@@ -78,6 +80,9 @@ func (s *storeSet) describeLimits() string {
 	_, unreported := s.absentStores()
 	if s.containers.isEnabled() {
 		unreported = append(unreported, "when a sandbox was running")
+	}
+	if s.content.isEnabled() && s.discards.Load() {
+		unreported = append(unreported, discardedLayers)
 	}
 	if last := len(unreported) - 1; last > 0 {
 		return strings.Join(unreported[:last], ", ") + " and " + unreported[last]

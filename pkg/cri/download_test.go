@@ -238,7 +238,11 @@ func TestDownloadsCostLittle(t *testing.T) {
 		t.Errorf("sent %d queries", n)
 	}
 	for method, n := range calls {
-		if strings.HasPrefix(method, contentStore) && method != contentStore+"ListStatuses" {
+		allowed := 0
+		if method == contentStore+"List" {
+			allowed = 1 // each new connection lists the manifests once: see findDiscardOption
+		}
+		if strings.HasPrefix(method, contentStore) && method != contentStore+"ListStatuses" && n > allowed {
 			t.Errorf("%s was called %d times without a download", method, n)
 		}
 	}

@@ -78,6 +78,7 @@ func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imag
 		return imageContents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
+	a.stores.noteManifest(info)
 	found, err := a.catalog.contentsOf(ctx, target)
 	if err != nil {
 		return imageContents{}, markIncomplete(image, err)

@@ -16,5 +16,5 @@ func Probe(ctx context.Context, endpoint Endpoint) (address, runtime, limits str
 		return "", "", "", err
 	}
 	defer session.close()
-	return session.client.conn.Target(), session.runtime, session.limits, nil
+	return session.client.conn.Target(), session.runtime, session.responder.stores.describeLimits(), nil
 }

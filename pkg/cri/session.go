@@ -35,7 +35,6 @@ type session struct {
 	client    *client
 	responder *responder
 	runtime   string     // name and version, for messages
-	limits    string     // text that lists what the runtime does not report; can be empty
 	broken    chan error // the error that broke the connection; capacity 1, so isLost drops all later errors
 	// arrivedBlobs contains the blobs that were complete at the previous query for downloads, and their arrival times.
 	// arrivedBlobs needs no lock, because sharedDownloads runs only one query at a time.
@@ -57,17 +56,17 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 		client:    client,
 		responder: responder,
 		runtime:   runtimeText(version),
-		limits:    responder.stores.describeLimits(),
 		broken:    make(chan error, 1),
 	}
 }
 
 // detail returns the runtime's name and version, and what the runtime cannot report.
 func (s *session) detail() string {
-	if s.limits == "" {
+	limits := s.responder.stores.describeLimits()
+	if limits == "" {
 		return s.runtime
 	}
-	return s.runtime + " does not report " + s.limits
+	return s.runtime + " does not report " + limits
 }
 
 func (s *session) close() { s.client.close() }
