@@ -53,6 +53,9 @@ type Call struct {
 	// Near the end of the network plugin's last run, the plugin or the runtime might wait for a CPU or a disk.
 	// Stretches assumes that this wait is at most NetworkWaited.
 	NetworkWaited time.Duration
+	// For a sandbox: after the runtime has stored that the sandbox runs, it might wait for a CPU or a disk before it
+	// logs the end of the call. Stretches assumes that this wait is at most ReturnWaited.
+	ReturnWaited  time.Duration
 	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: time when the registry sent its last byte; zero if it received no request
 }
@@ -204,6 +207,9 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 		}
 	}
 	s.add(c.PauseImage.From, c.PauseImage.To, "registry's log", Registry)
+	if !c.Failed && c.ReturnWaited > 0 {
+		s.add(later(c.From, c.To.Add(-c.ReturnWaited)), c.To, "containerd's log", Runtime, Kubelet)
+	}
 }
 
 // failure returns the possible causes of a failed sandbox.

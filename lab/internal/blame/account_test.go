@@ -55,6 +55,10 @@ var stretchesTests = map[string]struct {
 		a.Calls[0].NetworkWaited = 100 * time.Millisecond
 	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.3 runtime/network\n4.3-5 runtime\n" +
 		"5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
+	"runtime that waits for a CPU before it logs that the sandbox runs": {func(a *Account) {
+		a.Calls[0].ReturnWaited = 100 * time.Millisecond
+	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-4.9 runtime\n" +
+		"4.9-5 runtime/kubelet\n5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
 	"pull": {func(a *Account) {
 		a.Requested = []Request{{"main", at(5.5)}}
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 9), Kind: Pull, Container: "main", LastByteAt: at(8)}}

@@ -66,6 +66,7 @@ func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, paus
 	if call.Kind != bench.CallSandbox {
 		return c
 	}
+	c.ReturnWaited = x.exam.waits.waitedNear(bench.Span{StartAt: call.EndAt, EndAt: call.EndAt})
 	within := func(at time.Time) bool {
 		return !at.Before(call.StartAt) && (call.EndAt.IsZero() || at.Before(call.EndAt))
 	}
