@@ -57,8 +57,10 @@ GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 # A stack is a combination of program versions and settings for the node. The variable STACK selects a stack, for
 # example `make up STACK=containerd-1.7`. `make stacks` lists the stacks.
 ifneq ($(STACK),)
-ifeq ($(wildcard lab/internal/stack/$(STACK).json),)
+ifneq ($(filter up matrix stack-test,$(MAKECMDGOALS)),)
+ifeq ($(filter $(STACK),$(notdir $(basename $(wildcard lab/internal/stack/*.json)))),)
 $(error unknown stack "$(STACK)": "make stacks" lists the stacks)
+endif
 endif
 export PODLAPSE_STACK := $(STACK)
 endif

@@ -32,7 +32,7 @@ type storeSet struct {
 	images     degradable  // containerd
 	content    degradable  // containerd: complete blobs, and blobs that containerd is downloading
 	snapshots  degradable  // containerd: unpacked layers
-	discards   atomic.Bool // the latest known pull showed that containerd discards unpacked layers
+	discards   atomic.Bool // containerd discards unpacked layers: see findDiscardOption
 }
 
 // storesOf selects the stores by the runtime's name and version, because the meaning of timestamps depends on the
@@ -85,7 +85,7 @@ func (s *storeSet) describeLimits() string {
 		unreported = append(unreported, discardedLayers)
 	}
 	if last := len(unreported) - 1; last > 0 {
-		return strings.Join(unreported[:last], ", ") + " and " + unreported[last]
+		return strings.Join(unreported[:last], ", ") + " or " + unreported[last]
 	}
 	return strings.Join(unreported, "")
 }

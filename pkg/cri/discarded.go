@@ -6,41 +6,67 @@ import (
 	"time"
 
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// discardedLayers is the fact that containerd does not show if its option discard_unpacked_layers is on.
-const discardedLayers = "which layers many pulls downloaded, because discard_unpacked_layers is on"
+// discardedLayers is the fact that containerd does not report if its option discard_unpacked_layers is on.
+const discardedLayers = "the layers of many pulls (discard_unpacked_layers is on)"
 
-// findDiscardOption determines from the manifest of the latest pull whether containerd discards layers after it unpacks
-// them. If findDiscardOption finds no manifest, or if a query fails, the state of the option stays unknown.
+// findDiscardOption determines from the latest manifest whether containerd discards layers after it unpacks them. The
+// option cannot change during a session, because containerd reads its configuration only at its start.
 func (a *responder) findDiscardOption(ctx context.Context) {
 	if !a.stores.content.isEnabled() {
 		return
 	}
-	var latest *contentapi.Info
+	var latest digest.Digest
 	var latestAt time.Time
 	err := a.client.listBlobs(ctx, manifestFilters, func(info *contentapi.Info) {
-		// each pull writes the labels again when it begins
-		if at := fromTimestamp(info.GetUpdatedAt()); latest == nil || at.After(latestAt) {
-			latest, latestAt = info, at
+		if at := fromTimestamp(info.GetUpdatedAt()); latest == "" || at.After(latestAt) {
+			latest, latestAt = digest.Digest(info.GetDigest()), at
 		}
 	})
 	if err != nil {
 		_ = a.stores.content.tolerate(err) // a broken connection also ends the session
 		return
 	}
-	a.stores.noteManifest(latest)
+	a.noteManifest(ctx, latest)
 }
 
-// noteManifest sets s.discards from the labels of a pulled image's manifest. If the option discard_unpacked_layers is
-// on, the labels name the config, but no layer: see layerLabel.
-func (s *storeSet) noteManifest(manifest *contentapi.Info) {
-	config, layer := false, false
-	for key := range manifest.GetLabels() {
-		config = config || key == childLabel+"config"
-		layer = layer || strings.HasPrefix(key, layerLabel)
+// noteMissingLayers examines the manifest of an image whose layers are unpacked, if a layer is no longer in the content
+// store. A missing layer alone is no proof: if a layer is already unpacked, containerd does not download it.
+func (a *responder) noteMissingLayers(ctx context.Context, image *timeline.Image, manifest digest.Digest) {
+	missing := false
+	for _, layer := range image.Layers {
+		missing = missing || layer.DownloadedAt.IsZero() && !layer.UnpackedAt.IsZero() && !layer.Remote
 	}
-	if config || layer {
-		s.discards.Store(!layer)
+	if missing && !a.stores.discards.Load() {
+		a.noteManifest(ctx, manifest)
+	}
+}
+
+// noteManifest sets stores.discards if the manifest has layers, but its labels name only the config: see layerLabel. A
+// manifest can keep old labels for layers from before the option was on. So other manifests prove nothing. If a query
+// fails, noteManifest changes nothing.
+func (a *responder) noteManifest(ctx context.Context, manifest digest.Digest) {
+	if manifest.Validate() != nil {
+		return
+	}
+	info, err := a.blobInfo(ctx, manifest)
+	if err != nil || info == nil {
+		return
+	}
+	children := 0
+	for key := range info.GetLabels() {
+		if strings.HasPrefix(key, childLabel) {
+			children++
+		}
+	}
+	if _, config := info.GetLabels()[childLabel+"config"]; !config || children > 1 {
+		return
+	}
+	if found, err := a.catalog.contentsOf(ctx, manifest); err == nil && len(found.layers) > 0 {
+		a.stores.discards.Store(true)
 	}
 }

@@ -22,6 +22,7 @@ func TestDiscardOption(t *testing.T) {
 		"the option is on":              {[]critest.Layers{discards(older), indexed(discards(newer))}, discardedLayers},
 		"the option was off until then": {[]critest.Layers{older, discards(newer)}, discardedLayers},
 		"the option was on until then":  {[]critest.Layers{discards(older), newer}, ""},
+		"an image without layers":       {[]critest.Layers{{Source: newer.Source, Discard: true, At: second(2)}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
@@ -39,15 +40,42 @@ func TestDiscardOption(t *testing.T) {
 	}
 }
 
-// If no image was on the node when the session began, the first pull shows the option.
+// If no image was on the node when the session began, the first pull shows the option. Later responses about images
+// with old labels do not change the result.
 func TestPullShowsDiscardOption(t *testing.T) {
+	for name, indexed := range map[string]bool{"manifest": false, "index": true} {
+		t.Run(name, func(t *testing.T) {
+			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{Version: "1.7.27"})
+			l, _ := newResponder(t, fake)
+			require := func(want string) {
+				t.Helper()
+				if limits := l.stores.describeLimits(); limits != want {
+					t.Errorf("limits = %q, want %q", limits, want)
+				}
+			}
+			image := layersABC
+			image.Discard, image.Indexed = true, indexed
+			built := putPulled(fake, "overlayfs", image)
+			layersOf(t, l, "app")
+			require("when a sandbox was running")
+			fake.RemoveBlob(built.Layers[1])
+			layersOf(t, l, "app")
+			require("when a sandbox was running or " + discardedLayers)
+			putPulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/old", Names: []string{"d"}})
+			layersOf(t, l, "app")
+			require("when a sandbox was running or " + discardedLayers)
+		})
+	}
+}
+
+// A missing layer proves nothing if the manifest has labels for layers.
+func TestMissingLayerIsNoDiscardOption(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	l, _ := newResponder(t, fake)
-	image := layersABC
-	image.Discard = true
-	putPulled(fake, "overlayfs", image)
+	built := putPulled(fake, "overlayfs", layersABC)
+	fake.RemoveBlob(built.Layers[1])
 	layersOf(t, l, "app")
-	if limits := l.stores.describeLimits(); limits != discardedLayers {
-		t.Errorf("limits = %q, want %q", limits, discardedLayers)
+	if limits := l.stores.describeLimits(); limits != "" {
+		t.Errorf("limits = %q", limits)
 	}
 }

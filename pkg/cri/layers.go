@@ -50,6 +50,7 @@ func (a *responder) stampLayers(ctx context.Context, refs []string, images []tim
 		if err := markIncomplete(&images[i], a.stampSnapshots(ctx, &images[i], found[i])); err != nil {
 			return err
 		}
+		a.noteMissingLayers(ctx, &images[i], found[i].manifest)
 	}
 	return nil
 }
@@ -78,7 +79,6 @@ func (a *responder) stampBlobs(ctx context.Context, image *timeline.Image) (imag
 		return imageContents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
-	a.stores.noteManifest(info)
 	found, err := a.catalog.contentsOf(ctx, target)
 	if err != nil {
 		return imageContents{}, markIncomplete(image, err)

@@ -16,5 +16,6 @@ func Probe(ctx context.Context, endpoint Endpoint) (address, runtime, limits str
 		return "", "", "", err
 	}
 	defer session.close()
+	session.responder.findDiscardOption(ctx)
 	return session.client.conn.Target(), session.runtime, session.responder.stores.describeLimits(), nil
 }

@@ -35,7 +35,7 @@ type session struct {
 	client    *client
 	responder *responder
 	runtime   string     // name and version, for messages
-	broken    chan error // the error that broke the connection; capacity 1, so isLost drops all later errors
+	broken    chan error // the error that broke the connection; capacity 1, so the method "end" drops all later errors
 	// arrivedBlobs contains the blobs that were complete at the previous query for downloads, and their arrival times.
 	// arrivedBlobs needs no lock, because sharedDownloads runs only one query at a time.
 	arrivedBlobs map[digest.Digest]time.Time
@@ -83,6 +83,7 @@ func (s *session) serve(ctx context.Context) error {
 	for range parallelRequests {
 		running.Go(func() { s.respondAll(ctx) })
 	}
+	running.Go(func() { s.responder.findDiscardOption(ctx) })
 	running.Go(func() {
 		if s.client.conn.WaitForStateChange(ctx, connectivity.Ready) {
 			s.end(errors.New("the runtime closed the connection"))

@@ -180,7 +180,6 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 		return nil, err
 	}
 	session := newSession(s, client, version)
-	session.responder.findDiscardOption(ctx)
 	s.config.Report(true, session.detail())
 	s.silence.recordEnd(ctx, s.config)
 	s.logCoarse(session)

@@ -55,9 +55,9 @@ type Call struct {
 	NetworkWaited time.Duration
 	// For a sandbox: after the runtime has stored that the sandbox runs, it might wait for a CPU or a disk before it
 	// logs the end of the call. Stretches assumes that this wait is at most ReturnWaited.
-	ReturnWaited  time.Duration
-	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
-	LastByteAt    time.Time // for a pull: time when the registry sent its last byte; zero if it received no request
+	ReturnWaited time.Duration
+	PauseImage   Span      // for a sandbox: period in which the registry served the pause image
+	LastByteAt   time.Time // for a pull: time when the registry sent its last byte; zero if it received no request
 }
 
 // Request is one Event of the kubelet about a container. The reason of the Event is Pulling or BackOff.
