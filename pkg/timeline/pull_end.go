@@ -2,6 +2,8 @@ package timeline
 
 import (
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // responseSlack is the usual maximum time from an image's timestamp to the runtime's response. Before containerd
@@ -134,6 +136,26 @@ func (p pulledEvent) beganAt() instant {
 		return p.latest - instant(l.Waiting+l.Unit+durationSlack)
 	}
 	return minInstant
+}
+
+// beganBefore reports whether the Event's pull certainly began before the given request for the image.
+func (p pulledEvent) beganBefore(request window) bool {
+	began := p.beganAt()
+	return began != minInstant && began+instant(p.lengths.Unit+durationSlack) < request.earliest
+}
+
+// endedBefore reports whether the Event's pull ended before a failure. The result is true if the pull began before the
+// failure, and the failure might have come after the end of the pull. No pull fails while another pull is in progress.
+// The timestamp of a repeated Event is truncated to seconds, so such a failure can seem to be earlier than the pull.
+// But a kubelet that counts failures remembers the back-off, because it has not restarted. So a pull that began less
+// than one back-off after the earliest possible time of the failure began before the failure. A restart between the
+// failure and the pull is impossible, because it takes longer than the interval of the timestamp.
+func (p pulledEvent) endedBefore(failure failureEvent) bool {
+	w := failure.window
+	if failure.atLeast > 0 && failure.image == p.image {
+		w.earliest += instant(imagepull.Backoff(1))
+	}
+	return p.known() && p.beganBefore(w) && p.latest < failure.latest
 }
 
 // eventOnTime returns false if the runtime's timestamps show that the kubelet's Event about the end of the pull was

@@ -48,9 +48,9 @@ type failedPull struct {
 func (f *fold) pullEvidence(index int16) pullEvidence {
 	e := f.e
 	evidence := e.pullEventsOf(index)
-	end := e.usedBy(index)
 	p := pullEvidence{refuter: e.refuter(index)}
 	pulled, refuted := p.firstCredible(evidence)
+	end := e.usedBy(index)
 	p.refuted = len(refuted) > 0
 	switch {
 	case pulled.earliest > end:
@@ -74,7 +74,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		}
 		refuted := e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != ""
 		p.refuted = p.refuted || refuted
-		return refuted || failed.earliest > end || p.pulled.endedBefore(failed.window)
+		return refuted || failed.earliest > end || p.pulled.endedBefore(failed.failureEvent)
 	})
 	first := e.statusFailureBefore(index, end)
 	if len(failures) > 0 {
@@ -167,12 +167,6 @@ func (p pulledEvent) isOfLaterAttempt(request constraint) bool {
 		return true
 	}
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
-}
-
-// endedBefore reports whether the Event's pull ended before a failure. The result is true if the pull began before the
-// failure, and the failure might have come after the end of the pull. No pull fails while another pull is in progress.
-func (p pulledEvent) endedBefore(failure window) bool {
-	return p.known() && p.beganBefore(failure) && p.latest < failure.latest
 }
 
 // pullConstraints converts the evidence about a container's pulls to constraints. Events or statuses show when each
@@ -283,12 +277,6 @@ func (p *pullEvidence) addFailure(failed pullFailure) {
 	p.failures = append(p.failures,
 		failedPull{failed.window, attempt, failed.why, failed.backoff, failed.image})
 	p.finalAttempt = attempt + 1
-}
-
-// beganBefore reports whether the Event's pull certainly began before the given request for the image.
-func (p pulledEvent) beganBefore(request window) bool {
-	began := p.beganAt()
-	return began != minInstant && began+instant(p.lengths.Unit+durationSlack) < request.earliest
 }
 
 // attemptOfCheck returns the number of the pull attempt that came after a failed check of the image. A check fails if
