@@ -17,6 +17,23 @@ func (e *Evidence) createdBy(index int16) instant {
 	return min(created, ran)
 }
 
+// anyCreatedBy returns the latest possible time of the earliest known creation of a container, in any run. The runtime
+// keeps only the latest runs of a container, so evidence about the first run can be missing. If no run is known,
+// anyCreatedBy returns maxInstant.
+func (e *Evidence) anyCreatedBy(index int16) instant {
+	by := maxInstant
+	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
+		key := milestoneKey{index, 0, milestone}
+		for _, c := range e.constraints[searchConstraints(e.constraints, key):] {
+			if c.key.container != index || c.key.milestone != milestone {
+				break
+			}
+			by = min(by, c.latest)
+		}
+	}
+	return by
+}
+
 // createdSince returns the earliest possible time of a container's creation. If the creation has no timestamp,
 // createdSince returns the earliest possible start of the container. The kubelet starts a container immediately after
 // the creation, so the two times are almost equal. If both times are unknown, createdSince returns maxInstant.

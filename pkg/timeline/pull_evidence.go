@@ -51,6 +51,9 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	p := pullEvidence{refuter: e.refuter(index)}
 	pulled, refuted := p.firstCredible(evidence)
 	end := e.usedBy(index)
+	if end == maxInstant {
+		end = e.anyCreatedBy(index)
+	}
 	p.refuted = len(refuted) > 0
 	switch {
 	case pulled.earliest > end:

@@ -164,7 +164,7 @@ func (f *fold) startedBy(index int16, attempt uint16) bool {
 
 // mayHoldUnpacking reports whether a pull can include unpacking that took an unknown time. For such a pull, the
 // evidence does not show how much time the registry needed and how much time the disk needed. mayHoldUnpacking also
-// returns true for an attempt that might have failed during unpacking.
+// returns true for an attempt that might have failed during unpacking, and for a requested attempt without a known end.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -173,12 +173,15 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		return a.failure == imagepull.FailureNoSpace || a.failure == imagepull.FailureCancelled ||
 			a.failure == imagepull.FailureOther
 	}
-	if f.bounds.find(milestoneKey{f.index(c.Name), a.attempt, MilestonePullFinished}) == nil {
-		return a.outcome == imagepull.OutcomePulling
+	index := f.index(c.Name)
+	p := &f.pulls[index]
+	if f.bounds.find(milestoneKey{index, a.attempt, MilestonePullFinished}) == nil {
+		return a.attempt == p.finalAttempt && f.e.usedBy(index) == maxInstant &&
+			(a.outcome == imagepull.OutcomePulling || a.outcome == imagepull.OutcomeUnknown) &&
+			f.bounds.find(milestoneKey{index, a.attempt, MilestonePullRequested}) != nil
 	}
 	image := f.pulledImage(c.Name)
-	return image == nil || image.withLayers == nil || !image.withLayers.layersKnown() ||
-		f.pulls[f.index(c.Name)].layersUndated
+	return image == nil || image.withLayers == nil || !image.withLayers.layersKnown() || p.layersUndated
 }
 
 // addLayers adds the layers that a pull downloaded, and the time when the last byte of these layers arrived.

@@ -17,7 +17,7 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 		return imagepull.OutcomePresent
 	case pulled.known():
 		return f.pulledOutcome(c, index, image)
-	case f.e.usedBy(index) == maxInstant && f.bounds.find(milestoneKey{index, final, MilestonePullRequested}) != nil:
+	case f.pulls[index].until == maxInstant && f.bounds.find(milestoneKey{index, final, MilestonePullRequested}) != nil:
 		return imagepull.OutcomePulling
 	case f.e.usedBy(index) != maxInstant && image != nil && image.wasAbsent():
 		return f.outcomeWithoutEvent(c, index, image)
