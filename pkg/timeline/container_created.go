@@ -34,6 +34,40 @@ func (e *Evidence) anyCreatedBy(index int16) instant {
 	return by
 }
 
+// passedBy returns the latest possible time at which the kubelet continued with the containers after an init container
+// or a sidecar. The kubelet does this only after the init container has succeeded or the sidecar has started. If no
+// Event about the image of a later container is known, passedBy returns maxInstant.
+func (e *Evidence) passedBy(index int16) instant {
+	by, passed := maxInstant, false
+	for i := range e.pod.Containers {
+		c := &e.pod.Containers[i]
+		own := e.indexNear(i, c.Name)
+		switch {
+		case own == podWide || c.Kind == KindEphemeral || c.Kind == KindImageVolume:
+		case own == index:
+			passed = c.Kind == KindInit || c.Kind == KindSidecar
+		case passed:
+			by = min(by, e.imageNamedBy(own))
+		}
+	}
+	return by
+}
+
+// imageNamedBy returns the latest possible time of the first Event about a container's image, or maxInstant if no such
+// Event is known. imageNamedBy ignores Events that the runtime's facts refute.
+func (e *Evidence) imageNamedBy(index int16) instant {
+	own, r, by := &e.containers[index], e.refuter(index), maxInstant
+	if p, _ := r.firstCredible(own); p.known() {
+		by = p.latest
+	}
+	for _, w := range own.requested {
+		if r.tooEarly(w.latest) == "" {
+			by = min(by, w.latest)
+		}
+	}
+	return by
+}
+
 // createdSince returns the earliest possible time of a container's creation. If the creation has no timestamp,
 // createdSince returns the earliest possible start of the container. The kubelet starts a container immediately after
 // the creation, so the two times are almost equal. If both times are unknown, createdSince returns maxInstant.

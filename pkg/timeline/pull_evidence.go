@@ -15,6 +15,7 @@ type pullEvidence struct {
 	restarts attemptSet     // the attempts that a restarted kubelet requested, according to Events
 	until    instant        // the latest possible time of the pulls; later requests concern a restart of the container
 
+	passed       bool // only Events about later containers show that the container ran; see Evidence.passedBy
 	failures     []failedPull
 	pulled       pulledEvent
 	refuted      bool // the runtime's facts contradict some of the Events
@@ -53,6 +54,10 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	end := e.usedBy(index)
 	if end == maxInstant {
 		end = e.anyCreatedBy(index)
+	}
+	if end == maxInstant && pulled.known() {
+		end = e.passedBy(index)
+		p.passed = end != maxInstant
 	}
 	p.refuted = len(refuted) > 0
 	switch {
@@ -184,6 +189,10 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	p, final := evidence.pulled, evidence.finalAttempt
 	constraints = append(constraints, evidence.endConstraints(milestoneKey{index, final, MilestonePullFinished})...)
 	if !p.known() {
+		if evidence.passed {
+			ran := milestoneKey{index, 0, MilestoneRunning}
+			constraints = append(constraints, constraint{ran, originEventName, biasLatest, minInstant, evidence.until})
+		}
 		return constraints
 	}
 	// The kubelet truncates the durations in the message to the unit p.lengths.Unit. So a true duration can be up to
