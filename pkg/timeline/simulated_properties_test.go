@@ -224,6 +224,7 @@ func (p *propertyCheck) checkPhases() {
 	phases := p.got.Phases
 	for _, s := range p.reportablePhases() {
 		length := s.end.Sub(s.start)
+		phases = p.joinLateRetry(phases, s)
 		if len(phases) > 0 && isPhase(phases[0].Phase, s.phase) && phases[0].Container == s.container {
 			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
 				p.breaks(lengthsTrue, "%s %s of %s reported as %s ±%s", s.phase, s.container, length,

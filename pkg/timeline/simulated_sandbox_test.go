@@ -83,3 +83,23 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 			RunningAt: running, ImageKnown: true},
 	}
 }
+
+// joinLateRetry joins the first two reported phases if they report the time after a failed sandbox. The kubelet tries
+// again after 10 to 16 s (backOffPeriod with jitter in pkg/kubelet/pod_workers.go; the kubelet checks its work queue
+// once a second). If the next failure or sandbox comes more than 1 s later, no source shows what took longer: the
+// kubelet or the attempt. So the timeline splits the time at the retry, and the rest is unattributed
+// (docs/architecture.md, "The time around an obstacle").
+func (p *propertyCheck) joinLateRetry(reported []Span, s stretch) []Span {
+	afterFailure := false
+	for k, at := range p.milestones {
+		afterFailure = afterFailure || k.milestone == MilestoneSandboxFailed && at.Equal(s.start)
+	}
+	if !afterFailure || s.end.Sub(s.start) <= 17*time.Second || len(reported) < 2 ||
+		reported[0].Phase != s.phase || reported[1].Phase != PhaseUnattributed ||
+		reported[0].EndAt.Sub(s.end).Abs() <= reported[1].EndAt.Sub(s.end).Abs() {
+		return reported // no split, or the second phase is the next true phase
+	}
+	joined := reported[0]
+	joined.EndAt, joined.Error = reported[1].EndAt, joined.Error+reported[1].Error
+	return slices.Concat([]Span{joined}, reported[2:])
+}
