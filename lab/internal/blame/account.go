@@ -47,6 +47,9 @@ type Call struct {
 	Container string
 	Attempt   int
 	Failed    bool
+	// After the runtime has received the call, it might wait for a CPU or a disk before it logs the start of the call.
+	// Stretches assumes that this wait is at most Waited.
+	Waited time.Duration
 
 	Network       []Span // for a sandbox: periods in which the network plugin ran
 	NetworkFailed bool   // true if the network plugin returned an error
@@ -250,6 +253,9 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 		s.add(from, to, log, Backoff, Runtime)
 	case next != nil:
 		s.add(from, to, log, Kubelet)
+		if next.Waited > 0 {
+			s.add(later(from, to.Add(-next.Waited)), to, log, Kubelet, Runtime)
+		}
 	}
 }
 

@@ -59,6 +59,10 @@ var stretchesTests = map[string]struct {
 		a.Calls[0].ReturnWaited = 100 * time.Millisecond
 	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-4.9 runtime\n" +
 		"4.9-5 runtime/kubelet\n5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
+	"runtime that waits for a CPU before it logs a call": {func(a *Account) {
+		a.Calls[1].Waited = 100 * time.Millisecond
+	}, ordinaryStretches + "5-5.9 kubelet\n5.9-6 kubelet/runtime\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n" +
+		"8-10 app"},
 	"pull": {func(a *Account) {
 		a.Requested = []Request{{"main", at(5.5)}}
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 9), Kind: Pull, Container: "main", LastByteAt: at(8)}}

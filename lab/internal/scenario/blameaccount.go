@@ -62,7 +62,8 @@ func (x *examPod) collectEvidence(ctx context.Context, timeline agent.Timeline) 
 // of the pause image.
 func (x *examPod) convertCall(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
-		Attempt: call.Attempt, Failed: call.Failed}
+		Attempt: call.Attempt, Failed: call.Failed,
+		Waited: x.exam.waits.waitedNear(bench.Span{StartAt: call.StartAt, EndAt: call.StartAt})}
 	if call.Kind != bench.CallSandbox {
 		return c
 	}
