@@ -70,6 +70,7 @@ type Evidence struct {
 	imageKnown       attemptSet // the sandboxes whose field ImageKnown is true, and the sandboxes in imageFirst
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	stopped          attemptSet // the sandboxes that the runtime reported as not ready
+	stoppedAt        instant    // the first request whose response reports the last sandbox in the set "stopped"
 	imageFirst       attemptSet // the sandboxes whose ImageFirst is true and whose BegunAt and NetworkReadyAt are known
 	imageStored      instant    // the latest ImageStoredAt of the sandboxes in imageFirst; maxInstant if any is unknown
 	networkFirst     bool       // see RuntimeSeen.NetworkFirst

@@ -14,6 +14,9 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	for _, s := range o.Sandboxes {
 		running = running || s.Ready
 		e.applySandbox(s)
+		if !s.Ready {
+			e.applyStopped(clampAttempt(s.Attempt), at(o.QueriedAt))
+		}
 	}
 	for _, r := range o.Containers {
 		e.applyRun(r)
@@ -52,9 +55,6 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	if known := e.unstamped.with(attempt); s.Unstamped && known != e.unstamped {
 		e.unstamped, e.changed = known, true
 	}
-	if stopped := e.stopped.with(attempt); !s.Ready && stopped != e.stopped {
-		e.stopped, e.changed = stopped, true
-	}
 	if s.ImageFirst && !s.BegunAt.IsZero() && !s.NetworkReadyAt.IsZero() {
 		e.applySandboxRecord(s)
 		return
@@ -72,6 +72,18 @@ func (e *Evidence) applySandbox(s Sandbox) {
 		e.constrain(constraint{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
 		ran := milestoneKey{podWide, attempt, MilestoneSandboxRunning}
 		e.constrain(constraint{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
+	}
+}
+
+// applyStopped records that the runtime reported a sandbox as not ready. Of all responses about the last such sandbox,
+// the earliest response counts.
+func (e *Evidence) applyStopped(attempt uint16, queriedAt instant) {
+	stopped, isLast := e.stopped.with(attempt), e.stopped>>attempt <= 1
+	if isLast && stopped.has(attempt) && (stopped != e.stopped || queriedAt < e.stoppedAt) {
+		e.stoppedAt, e.changed = queriedAt, true
+	}
+	if stopped != e.stopped {
+		e.stopped, e.changed = stopped, true
 	}
 }
 
@@ -131,10 +143,13 @@ func (r *ContainerRun) endUnknown() bool {
 // sandboxLost reports whether the runtime reported the pod's latest sandbox as not ready during the start-up. The
 // kubelet replaces such a sandbox.
 func (e *Evidence) sandboxLost() bool {
+	_, over := e.endLearned()
+	return !over && e.latestSandboxStopped()
+}
+
+// latestSandboxStopped reports whether the runtime reported the pod's latest sandbox as not ready.
+func (e *Evidence) latestSandboxStopped() bool {
 	if e.stopped == 0 {
-		return false
-	}
-	if _, over := e.endLearned(); over {
 		return false
 	}
 	latest := uint16(0)

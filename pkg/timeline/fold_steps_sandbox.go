@@ -125,13 +125,16 @@ func (f *fold) isBetweenRuns(index int16, run uint16, t instant) bool {
 	return finished != nil && finished.estimate() <= t && (next == nil || t <= next.estimate())
 }
 
-// endedWithSandbox reports whether a run might have ended because its sandbox was lost. The result is true in two
-// cases: another sandbox began between the end of the run and the creation of the container's next run, or the lost
-// sandbox has not been replaced yet. If the kubelet reported a back-off before the other sandbox began, the run had
-// ended before the loss of the sandbox.
+// endedWithSandbox reports whether a run might have ended because its sandbox was lost. The result is true in three
+// cases: another sandbox began between the end of the run and the creation of the container's next run, the runtime has
+// reported the loss of the sandbox but not yet the other sandbox, or the lost sandbox has not been replaced yet. If the
+// kubelet reported a back-off before the other sandbox began, the run had ended before the loss of the sandbox.
 func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 	reported := f.e.containers[index].backoffReportedAt(attempt)
 	if reported == 0 && f.isBetweenRuns(index, attempt, maxInstant) && f.e.sandboxLost() {
+		return true
+	}
+	if f.lostBeforeNextRun(index, attempt) && (reported == 0 || reported > f.e.stoppedAt) {
 		return true
 	}
 	if slices.ContainsFunc(f.laterFailures, func(o obstacleOccurrence) bool {
@@ -144,6 +147,17 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 		return begun != nil && f.isBetweenRuns(index, attempt, begun.estimate()) &&
 			(reported == 0 || reported > begun.earliest)
 	})
+}
+
+// lostBeforeNextRun reports whether the runtime reported the latest known sandbox as not ready between the start of a
+// run and the start of the container's next run. Then the next run is in another sandbox that the runtime has not
+// reported yet. This can happen for a moment at the end of the start-up, because the status of the pod can arrive
+// before the runtime's response.
+func (f *fold) lostBeforeNextRun(index int16, run uint16) bool {
+	ran, next := f.bounds.find(milestoneKey{index, run, MilestoneRunning}),
+		f.bounds.find(milestoneKey{index, run + 1, MilestoneRunning})
+	return ran != nil && next != nil && f.e.latestSandboxStopped() &&
+		ran.earliest <= f.e.stoppedAt && f.e.stoppedAt <= next.latest
 }
 
 // isLateReplacement examines the time from the milestone "from" to the beginning of another sandbox. It reports whether
