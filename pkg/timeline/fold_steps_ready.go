@@ -102,11 +102,10 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast returns the phase of another container that might have become ready even later than the container
+// alsoReadyLast returns the phases of other containers that might have become ready even later than the container
 // "last". If the agent learned from the same observation that two containers are ready, their order is unknown. If
 // there is no such phase, alsoReadyLast returns nil.
-func (f *fold) alsoReadyLast(last *Container) []Phase {
-	var also Phase
+func (f *fold) alsoReadyLast(last *Container) (also []Phase) {
 	for _, c := range f.containers {
 		b := f.readyBound(c)
 		probed := c.ReadinessProbe || c.StartupProbe
@@ -117,14 +116,11 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 			// A container without a probe waits only for the kubelet's status. So two containers without probes have
 			// the same phase.
 		case !probed && f.ranLongBefore(c, b): // the container was already ready
-		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
-			also = probePhase(probed, PhaseReadinessProbe)
+		default:
+			also = uniquePhases(also, []Phase{probePhase(probed, PhaseReadinessProbe)})
 		}
 	}
-	if also == "" {
-		return nil
-	}
-	return []Phase{also}
+	return also
 }
 
 // ranLongBefore reports whether a container ran long before the status showed that the container is ready. "Long" is
