@@ -62,9 +62,14 @@ func (l *simulatedPod) detectLate(k trueMilestone) time.Duration {
 }
 
 // detect waits until the kubelet detects that the previous init container has finished. A sidecar needs no such wait,
-// because the kubelet continues as soon as it detects the start of the sidecar.
+// because the kubelet continues as soon as it detects the start of the sidecar. Before the first container, the kubelet
+// lists no containers. It only receives the runtime's response about the sandbox and asks for the state of the sandbox
+// (SyncPod in pkg/kubelet/kuberuntime). So this wait is as short as any other wait for a response.
 func (l *simulatedPod) detect() {
 	wait := l.randomLength(time.Millisecond, time.Second)
+	if !l.hasCreated() {
+		wait = min(wait, time.Duration(responseDelay-eventSlack))
+	}
 	if l.slowLists {
 		if ended := l.undetected(); ended == (trueMilestone{}) {
 			wait = l.randomLength(time.Millisecond, 10*time.Millisecond)
@@ -73,6 +78,16 @@ func (l *simulatedPod) detect() {
 		}
 	}
 	l.now = l.now.Add(wait)
+}
+
+// hasCreated reports whether the kubelet has created a container.
+func (l *simulatedPod) hasCreated() bool {
+	for k := range l.milestones {
+		if k.milestone == MilestoneContainerCreated {
+			return true
+		}
+	}
+	return false
 }
 
 // undetected returns the end of an init container that the kubelet has not detected yet.

@@ -69,11 +69,13 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 }
 
 // mayStartWorkLater reports whether the kubelet might have started work on a container after the instant "then". The
-// kubelet starts this work only after the start of the sandbox, and some runtimes do not report this start. The
-// kubelet detects two events only when it lists the running containers: the end of an init container, and the start of
-// a sidecar. So the work on the next container starts with a delay. Before this work, the kubelet also waits for a
-// sidecar's startup probe, for a post-start hook, and during a back-off. When the kubelet no longer has to wait, it
-// creates the next container immediately.
+// kubelet starts this work only after the start of the sandbox, and some runtimes do not report this start. Before
+// this work, the kubelet only receives the runtime's response and asks for the state of the sandbox (SyncPod in
+// pkg/kubelet/kuberuntime). This takes at most responseDelay. In this time, another pod's pull can end, but not a
+// whole pull with the request for the manifest. The kubelet detects two events only when it lists the running
+// containers: the end of an init container, and the start of a sidecar. So the work on the next container starts with
+// a delay. Before this work, the kubelet also waits for a sidecar's startup probe, for a post-start hook, and during a
+// back-off. When the kubelet no longer has to wait, it creates the next container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
@@ -84,7 +86,7 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 			begun = min(begun, by)
 		}
 	}
-	if then < begun {
+	if then < begun || begun != maxInstant && then < begun+responseDelay && !f.manifestCameSince(c, begun) {
 		return true
 	}
 	for i := range f.e.pod.Containers {
@@ -97,6 +99,14 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 		}
 	}
 	return false
+}
+
+// manifestCameSince reports whether the manifest of a container's image first arrived on the node at or after an
+// instant.
+func (f *fold) manifestCameSince(c *Container, since instant) bool {
+	image := f.usedImage(c)
+	return image != nil && image.withLayers != nil && !image.withLayers.ResolvedAt.IsZero() &&
+		at(image.withLayers.ResolvedAt) >= since
 }
 
 // waitEnd returns the latest possible end of the delay that a container causes for a later container, or maxInstant if
