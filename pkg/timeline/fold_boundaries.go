@@ -44,10 +44,12 @@ func (f *fold) boundaries() []boundary {
 		})
 	}
 	// If two milestones have the same estimate and the same latest time, the milestone that could have happened earlier
-	// comes first. For example, the kubelet starts a container before it requests the image of a volume again.
+	// comes first. For example, the kubelet starts a container before it requests the image of a volume again. If two
+	// intervals are equal, volumeOrder can still order the milestones.
+	known := f.volumeOrder()
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Or(cmp.Compare(a.bound.estimate(), b.bound.estimate()), cmp.Compare(a.bound.latest, b.bound.latest),
-			cmp.Compare(a.bound.earliest, b.bound.earliest))
+			cmp.Compare(a.bound.earliest, b.bound.earliest), compareOrder(known, a.bound, b.bound))
 	})
 	for i := range work {
 		if work[i].readyAt != nil {

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -216,6 +217,16 @@ func (f *fold) endsBeforeFailure() []sequence {
 		}
 	}
 	return all
+}
+
+// compareOrder returns -1 if one of the sequences contains a before b, 1 if one contains b before a, and 0 otherwise.
+func compareOrder(sequences []sequence, a, b *bound) int {
+	for _, s := range sequences {
+		if i, j := slices.Index(s, a), slices.Index(s, b); i >= 0 && j >= 0 {
+			return cmp.Compare(i, j)
+		}
+	}
+	return 0
 }
 
 // tighten narrows the bounds of ordered milestones until nothing changes. If two milestones contradict the order,

@@ -140,7 +140,7 @@ func (f *fold) volumeOrder() (all []sequence) {
 				ran := f.bounds.find(milestoneKey{i, 0, MilestoneRunning})
 				switch began := starts[0]; {
 				case began.latest <= requested.earliest && ran != nil && ran.earliest <= requested.latest:
-					all = append(all, sequence{ran, requested})
+					all = append(all, sequence{ran, requested, ended})
 				case requested.latest <= f.reportedSince(began) && ended.earliest <= began.latest:
 					all = append(all, sequence{ended, began})
 				}
