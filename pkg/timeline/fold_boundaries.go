@@ -42,6 +42,9 @@ func (f *fold) boundaries() []boundary {
 			}
 			return b.isDuringOtherWork(all) || f.isProbeBeforeMain(&b) || f.nextMainBeganBeforeRestart(&b, all)
 		})
+		for i := range work {
+			work[i].addOtherWork(all)
+		}
 	}
 	// If two milestones have the same estimate and the same latest time, the milestone that could have happened earlier
 	// comes first. For example, the kubelet starts a container before it requests the image of a volume again. If two
@@ -148,16 +151,45 @@ func (b boundary) isDuringOtherWork(all []boundary) bool {
 	if !b.needsNoKubelet() {
 		return false
 	}
-	at := b.bound.estimate()
 	return slices.ContainsFunc(all, func(w boundary) bool {
-		if w.container == b.container || w.from >= at || w.bound.estimate() <= at {
-			return false
-		}
-		return slices.ContainsFunc(w.phases, func(p Phase) bool {
-			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate ||
-				p == PhaseContainerStart
-		})
+		return w.mayIncludeWorkAt(&b) && !w.mayWaitAt(&b, all)
 	})
+}
+
+// mayIncludeWorkAt reports whether the step that ends at the milestone of w includes work of the kubelet on another
+// container than that of b, and the milestone of b is between the beginning and the end of the step.
+func (w *boundary) mayIncludeWorkAt(b *boundary) bool {
+	at := b.bound.estimate()
+	if w.container == b.container || w.from >= at || w.bound.estimate() <= at {
+		return false
+	}
+	return slices.ContainsFunc(w.phases, func(p Phase) bool {
+		return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate ||
+			p == PhaseContainerStart
+	})
+}
+
+// mayWaitAt examines a step that includes a back-off and a pull, because no Event shows when the pull began. It reports
+// whether the kubelet might have waited for the end of the back-off when the run ended at the milestone of b. This is
+// the case if the kubelet created or started the container's next run before the end of the step. During a pull, the
+// kubelet does no other work.
+func (w *boundary) mayWaitAt(b *boundary, all []boundary) bool {
+	return b.phases[0] == PhaseFailedRun && w.phases[0] == PhaseImageBackoff &&
+		slices.ContainsFunc(all, func(next boundary) bool {
+			worked := next.bound.estimate()
+			return next.container == b.container && !next.needsNoKubelet() &&
+				worked > b.bound.estimate() && worked < w.bound.estimate()
+		})
+}
+
+// addOtherWork adds the phases of steps for which mayWaitAt is true, because the kubelet might also have worked during
+// the run.
+func (b *boundary) addOtherWork(all []boundary) {
+	for i := range all {
+		if w := &all[i]; b.needsNoKubelet() && w.mayIncludeWorkAt(b) && w.mayWaitAt(b, all) {
+			b.addCandidates(w.phases)
+		}
+	}
 }
 
 // isProbeBeforeMain reports whether a probe of a restarted sidecar succeeded while at least one main container had not
