@@ -13,6 +13,7 @@ type boundary struct {
 	container  string
 	attempt    uint16
 	from       instant // the estimate of the previous known milestone in the same chain (list of steps)
+	fromLatest instant // the latest possible time of this previous milestone
 	concurrent bool    // the step before the milestone happens in parallel with the kubelet's work
 	// readyAt is the time at which a container was ready during the run that ends at the boundary, or nil. From readyAt
 	// on, the pod waited for otherWait, and not for this container. If otherWait is nil, nothing else delayed the pod.
@@ -244,7 +245,7 @@ func (f *fold) addPhase(first int, phase Phase) {
 // appendBoundaries adds a boundary (a known milestone with the phases before it) for each step of the chain c whose
 // milestone is known, except undated steps. The result "pending" holds the phases after the last boundary.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
-	from := minInstant
+	from, fromLatest := minInstant, minInstant
 	first := len(f.phases)
 	for _, s := range c.steps {
 		f.addPhase(first, s.phase)
@@ -265,8 +266,8 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 				}
 			}
 			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
-				concurrent: c.isConcurrent(s), readyAt: f.readyDuring(s.key)})
-			first, from = len(f.phases), b.estimate()
+				fromLatest: fromLatest, concurrent: c.isConcurrent(s), readyAt: f.readyDuring(s.key)})
+			first, from, fromLatest = len(f.phases), b.estimate(), b.latest
 		}
 	}
 	return known, slices.Clip(f.phases[first:])

@@ -46,7 +46,10 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())
+	worked := minInstant
 	for _, b := range path {
+		workedBefore := worked
+		worked = f.workedBy(&b, worked)
 		if b.bound.estimate() > to && b.phases[0] == PhaseFailedRun {
 			continue // the container was still running at the end of the start-up
 		}
@@ -73,6 +76,8 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 			w = *b.otherWait
 		}
 		spans = f.appendSpan(spans, from, until, at, w)
+		last := &spans[len(spans)-1]
+		last.Error = max(last.Error, min(b.latestBegin(w, workedBefore).sub(from.estimate()), last.Duration()))
 		from = b.bound
 		if at == to {
 			return spans
@@ -94,6 +99,29 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		}
 	}
 	return spans
+}
+
+// latestBegin returns the latest possible begin of a phase with the possible phases in w that ends at the boundary b.
+// The phase begins after the previous milestone in the chain of b. A back-off or a wait for the kubelet also begins
+// after all earlier work on main containers, because the kubelet works on one container at a time. The argument
+// workedBy is the latest possible time of this work. The estimates of these milestones are before the phase. But if
+// their intervals are wide, the milestones can be later than the estimated begin.
+func (b *boundary) latestBegin(w phaseCandidates, workedBy instant) instant {
+	switch w.phases[0] {
+	case PhaseImageBackoff, PhaseCrashBackoff, PhaseKubeletSync:
+		return max(b.fromLatest, workedBy)
+	}
+	return b.fromLatest
+}
+
+// workedBy returns the latest possible time of the kubelet's work on main containers up to the milestone of b. The
+// argument "earlier" is this time for the boundaries before b.
+func (f *fold) workedBy(b *boundary, earlier instant) instant {
+	latest := b.bound.latest
+	if latest <= max(earlier, b.bound.estimate()) || !f.isOfMainContainer(b) && !f.isLaterPull(b) {
+		return earlier
+	}
+	return latest
 }
 
 // earliestSinceCreation returns the earliest possible time of a milestone. A contradiction in the evidence can leave
