@@ -104,14 +104,16 @@ func (c *containerEvidence) backoffReportedAt(run uint16) instant {
 // undatedBackoff returns how much of a back-off can have another cause. If the kubelet began the next run before the
 // usual back-off was over, the kubelet might have restarted at any time during the back-off. If the kubelet waited
 // longer than the longest back-off, it was probably stopped. In this case, the kubelet might have begun an attempt
-// immediately after the shortest back-off, and the Events about this attempt might be lost.
+// immediately after the shortest back-off, and the Events about this attempt might be lost. Such Events can also be
+// lost if Events show that the kubelet restarted before the next attempt.
 func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 	if s.Phase == PhaseCrashBackoff && f.beganDuringBackoff(f.index(s.Container), clampAttempt(s.Attempt)) {
 		return s.Duration()
 	}
 	longer := time.Duration(0)
-	if s.Duration() > maxBackoff(s.Phase, s.Attempt) {
-		longer = s.Duration() - f.leastBackoff(s)
+	restarted := end.milestone == MilestonePullRequested && f.pulls[end.container].restarts.has(end.attempt)
+	if s.Duration() > maxBackoff(s.Phase, s.Attempt) || restarted {
+		longer = max(0, s.Duration()-f.leastBackoff(s))
 	}
 	if end.milestone == MilestoneContainerCreated {
 		longer = max(longer, runtimeSlack, f.slowest)
