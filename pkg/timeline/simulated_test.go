@@ -79,12 +79,14 @@ func someLoss(random *rand.Rand) loss {
 // openCells lists the properties that still break in some of the first 700 simulated pods. For each source set and
 // property, openCells contains the number of these pods. In these pods, an observation was lost, and the fold confuses
 // another observation with it. If a property breaks in more pods, the test fails because of a regression. If the
-// property breaks in no pod, the test also fails, so that the entry is deleted together with its last fault. In two of
-// the pods without Events, the timeline names a registry as the cause of a back-off. In these two pods, a failed
-// attempt had brought the manifest, and the status that reported the failure was lost.
+// property breaks in no pod, the test also fails, so that the entry is deleted together with its last fault.
+//
+// With other seeds, one more property breaks: without Events, about 1 of 400 pods breaks noCauseOvercharge. In most of
+// these pods, the timeline names a registry as the cause of a back-off. A failed attempt had brought the manifest, and
+// the status that reported the failure was lost.
 var openCells = map[string]map[property]int{
 	"some":      {noOvercharge: 13},
-	"no Events": {noOvercharge: 12, noCauseOvercharge: 4},
+	"no Events": {noOvercharge: 12},
 	// The fold mistakes the pull of a second run for the pull of the first run.
 	"no runtime": {milestoneHeld: 1, noOvercharge: 16},
 	"pods only":  {noOvercharge: 9},
