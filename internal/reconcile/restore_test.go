@@ -105,7 +105,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
 		expect(t, d, "query runtime-1 [cold]")
 		observe(timeline.RuntimeSeen{UID: "uid-1", QueriedAt: time.Now().Add(1), ArrivedAt: time.Now(),
-			Sandboxes: []timeline.Sandbox{{Ready: true, RunningAt: time.Now()}},
+			Sandboxes: []timeline.Sandbox{{Ready: true, RunningAt: time.Now().Add(-time.Second)}},
 			Containers: []timeline.ContainerRun{
 				{Name: "app", CreatedAt: time.Now(), StartedAt: time.Now()}},
 			Images: []timeline.Image{{Ref: "cold", Present: true, FirstPulledAt: time.Now(),
