@@ -33,6 +33,10 @@ func TestPageAgreesWithResults(t *testing.T) {
 		if !slices.Contains(stack.Names(), r.Stack) {
 			t.Errorf("lab/compatibility contains a result of the unknown stack %q", r.Stack)
 		}
+		if strings.HasSuffix(r.Agent, "-dirty") {
+			t.Errorf("the result of stack %q is from an agent with uncommitted changes: run make matrix STACK=%s",
+				r.Stack, r.Stack)
+		}
 	}
 	if string(page) != Page(results, allStacks(t)) {
 		t.Errorf("%s does not agree with lab/compatibility: run go test ./internal/matrix -update in lab", path)
