@@ -84,11 +84,7 @@ func (s *session) serve(ctx context.Context) error {
 		running.Go(func() { s.respondAll(ctx) })
 	}
 	running.Go(func() { s.responder.findDiscardOption(ctx) })
-	running.Go(func() {
-		if s.client.conn.WaitForStateChange(ctx, connectivity.Ready) {
-			s.end(errors.New("the runtime closed the connection"))
-		}
-	})
+	running.Go(func() { s.endWithConnection(ctx) })
 	beat := time.NewTimer(s.source.silence.untilHeartbeat())
 	defer beat.Stop()
 	for {
@@ -169,6 +165,20 @@ func (s *session) isLost(err error) bool {
 	}
 	s.end(err)
 	return true
+}
+
+// endWithConnection ends the session as soon as the connection is no longer ready. For a moment after the first
+// response, gRPC can still report that it is connecting.
+func (s *session) endWithConnection(ctx context.Context) {
+	conn := s.client.conn
+	for conn.GetState() == connectivity.Connecting {
+		if !conn.WaitForStateChange(ctx, connectivity.Connecting) {
+			return
+		}
+	}
+	if conn.WaitForStateChange(ctx, connectivity.Ready) {
+		s.end(errors.New("the runtime closed the connection"))
+	}
 }
 
 // end ends the session because its connection broke.
