@@ -129,6 +129,8 @@ type containerEvidence struct {
 	image    string      // the latest image reference that registryOf parsed
 	registry string      // the registry of the image in the field "image"
 	pulled   pulledEvent // the first Event that reports that the image is present
+	// presentCount is the largest number of times that one Event reports that the image was already present.
+	presentCount uint16
 	// laterPulled holds all other Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent

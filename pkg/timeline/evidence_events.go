@@ -150,6 +150,9 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 	p := pulledEvent{firstOccurrence(o), m.Kind == imagepull.KindAlreadyPresent, m.AccessChecked,
 		textHash(m.Image), pullLengths{m.Pull, m.Waiting, m.Unit, m.SizeBytes, m.Timed, m.WaitingTimed}}
 	e.keepPulled(c, p)
+	if n := clampAttempt(int(o.Count)); p.present && n > c.presentCount {
+		c.presentCount, e.changed = n, true
+	}
 }
 
 // compare orders Events by time. If two Events have the same interval, an Event about a completed pull comes before an

@@ -264,3 +264,29 @@ func (f *fold) refutedImageEvents(index int16) []milestoneConflict {
 	}
 	return all
 }
+
+// mayBeOfRestart reports whether a Pulled Event can concern the container's second run instead of its first run. The
+// result is true only if the Event reports that the image was already present, and the container ran again. If evidence
+// shows when the first run was created, the Event must also be later than the earliest possible time of this creation.
+// If the Event concerns the second run, the agent missed the Event about the first run. The agent did not miss it if
+// the Event was repeated for each run. This is often the case if the agent started during a crash loop.
+func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
+	since := e.createdSince(index)
+	if !p.present || since != maxInstant && p.latest <= since {
+		return false
+	}
+	lastRun, failed := uint16(0), false
+	for _, c := range e.constraints {
+		if c.key.container != index {
+			continue
+		}
+		switch c.key.milestone {
+		case MilestoneContainerCreated, MilestoneRunning:
+			lastRun = max(lastRun, c.key.attempt)
+		case MilestoneCreateFailed, MilestoneConfigRefused:
+			failed = true // the kubelet checks the image again for each attempt to create the container
+		}
+	}
+	repeats := since == maxInstant && !failed && e.containers[index].presentCount > lastRun
+	return lastRun > 0 && !repeats
+}

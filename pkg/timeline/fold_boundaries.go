@@ -152,8 +152,9 @@ func (b boundary) isDuringOtherWork(all []boundary) bool {
 	if !b.needsNoKubelet() {
 		return false
 	}
+	next := b.nextWork(all)
 	return slices.ContainsFunc(all, func(w boundary) bool {
-		return w.mayIncludeWorkAt(&b) && !w.mayWaitAt(&b, all)
+		return w.mayIncludeWorkAt(&b) && !w.mayWaitAt(&b, next)
 	})
 }
 
@@ -172,22 +173,38 @@ func (w *boundary) mayIncludeWorkAt(b *boundary) bool {
 
 // mayWaitAt examines a step that includes a back-off and a pull, because no Event shows when the pull began. It reports
 // whether the kubelet might have waited for the end of the back-off when the run ended at the milestone of b. This is
-// the case if the kubelet created or started the container's next run before the end of the step. During a pull, the
-// kubelet does no other work.
-func (w *boundary) mayWaitAt(b *boundary, all []boundary) bool {
-	return b.phases[0] == PhaseFailedRun && w.phases[0] == PhaseImageBackoff &&
-		slices.ContainsFunc(all, func(next boundary) bool {
-			worked := next.bound.estimate()
-			return next.container == b.container && !next.needsNoKubelet() &&
-				worked > b.bound.estimate() && worked < w.bound.estimate()
-		})
+// the case if the kubelet created or started the container's next run before the end of the step. The argument
+// "nextWork" is the time of this work: see nextWork. During a pull, the kubelet does no other work.
+func (w *boundary) mayWaitAt(b *boundary, nextWork instant) bool {
+	return b.phases[0] == PhaseFailedRun && w.phases[0] == PhaseImageBackoff && nextWork < w.bound.estimate()
+}
+
+// nextWork returns the time of the first milestone after b at which the kubelet worked on the same container again. If
+// no such milestone is known, or if b is not the end of a failed run, nextWork returns maxInstant.
+func (b *boundary) nextWork(all []boundary) instant {
+	next := maxInstant
+	if b.phases[0] != PhaseFailedRun {
+		return next
+	}
+	for i := range all {
+		w := &all[i]
+		if at := w.bound.estimate(); w.container == b.container && at > b.bound.estimate() && at < next &&
+			!w.needsNoKubelet() {
+			next = at
+		}
+	}
+	return next
 }
 
 // addOtherWork adds the phases of steps for which mayWaitAt is true, because the kubelet might also have worked during
 // the run.
 func (b *boundary) addOtherWork(all []boundary) {
+	next := b.nextWork(all)
+	if next == maxInstant {
+		return
+	}
 	for i := range all {
-		if w := &all[i]; b.needsNoKubelet() && w.mayIncludeWorkAt(b) && w.mayWaitAt(b, all) {
+		if w := &all[i]; w.mayWaitAt(b, next) && w.mayIncludeWorkAt(b) {
 			b.addCandidates(w.phases)
 		}
 	}

@@ -107,20 +107,6 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart reports whether a Pulled Event can concern the container's second run instead of its first run. The
-// result is true only if the Event reports that the image was already present, and the container ran again. If evidence
-// shows when the first run was created, the Event must also be later than the earliest possible time of this creation.
-// If the Event concerns the second run, the agent missed the Event about the first run.
-func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
-	if since := e.createdSince(index); !p.present || since != maxInstant && p.latest <= since {
-		return false
-	}
-	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
-		return c.key.container == index && c.key.attempt > 0 &&
-			(c.key.milestone == MilestoneContainerCreated || c.key.milestone == MilestoneRunning)
-	})
-}
-
 // imageCheckedBy returns the latest possible time of the kubelet's first successful check of a container's image. In a
 // successful check, the runtime reports whether it has the image. Before a successful check, the kubelet cannot request
 // a pull or use the image. If the time is unknown, imageCheckedBy returns maxInstant.
