@@ -84,16 +84,20 @@ func (f *fold) shareUnordered(work []boundary) {
 		return
 	}
 	own := slices.Clone(work) // a copy, because the loop adds phases to the boundaries
+	isUnordered := make([]bool, len(own))
+	for i := range own {
+		isUnordered[i] = unordered(&own[i])
+	}
 	for i := range own {
 		short := !vague(&own[i])
-		if short && !(own[i].isTruncatedStart() && unordered(&own[i])) {
+		if short && !(own[i].isTruncatedStart() && isUnordered[i]) {
 			continue
 		}
 		for j := range own {
 			if short && own[i].from >= own[j].bound.estimate() {
 				continue // the kubelet's work on the container began after the other milestone
 			}
-			if unordered(&own[j]) && own[j].bound.overlapsWith(own[i].bound) &&
+			if isUnordered[j] && own[j].bound.overlapsWith(own[i].bound) &&
 				own[j].container != own[i].container {
 				work[i].addCandidates(own[j].phases)
 				work[j].addCandidates(own[i].phases)
