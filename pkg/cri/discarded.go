@@ -34,8 +34,8 @@ func (a *responder) findDiscardOption(ctx context.Context) {
 	a.noteManifest(ctx, latest)
 }
 
-// noteMissingLayers examines the manifest of an image whose layers are unpacked, if a layer is no longer in the content
-// store. A missing layer alone is no proof: if a layer is already unpacked, containerd does not download it.
+// noteMissingLayers examines the manifest of an unpacked image if the content store lacks one of the layers. A missing
+// layer alone proves nothing, because containerd does not download a layer that is already unpacked.
 func (a *responder) noteMissingLayers(ctx context.Context, image *timeline.Image, manifest digest.Digest) {
 	missing := false
 	for _, layer := range image.Layers {

@@ -167,8 +167,8 @@ func (s *session) isLost(err error) bool {
 	return true
 }
 
-// endWithConnection ends the session as soon as the connection is no longer ready. For a moment after the first
-// response, gRPC can still report that it is connecting.
+// endWithConnection ends the session when the connection breaks. Just after the first response, gRPC can still report
+// that it is connecting.
 func (s *session) endWithConnection(ctx context.Context) {
 	conn := s.client.conn
 	for conn.GetState() == connectivity.Connecting {
