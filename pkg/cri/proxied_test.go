@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,6 +84,25 @@ func TestThroughTheProxy(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	passed, proxies := strings.Count(string(out), "--- PASS: Test"), strings.Count(string(out), proxyRuns)
 	if err != nil || passed < 50 || proxies < 50 {
-		t.Errorf("%d tests passed with %d proxies, %v\n%s", passed, proxies, err, out)
+		t.Errorf("%d tests passed with %d proxies, %v\n%s", passed, proxies, err, failures(string(out)))
 	}
+}
+
+// testStart is the first line of the verbose output of a test. The name of a subtest contains a slash.
+var testStart = regexp.MustCompile(`(?m)^=== RUN +\w+$`)
+
+// failures returns the output of the failed tests, or the whole output if no test reports its failure.
+func failures(out string) string {
+	var failed strings.Builder
+	end := len(out)
+	for _, at := range slices.Backward(testStart.FindAllStringIndex(out, -1)) {
+		if test := out[at[0]:end]; strings.Contains(test, "--- FAIL: ") {
+			failed.WriteString(test)
+		}
+		end = at[0]
+	}
+	if failed.Len() == 0 {
+		return out
+	}
+	return failed.String()
 }
