@@ -176,6 +176,12 @@ func prepare(ctx context.Context, n node.Node) (node.Node, error) {
 	if err := builder.Build(ctx, programs); err != nil {
 		return n, err
 	}
+	if c := n.Stack.Containerd; c.Debian {
+		version := fmt.Sprintf("%d.%d", c.Major, c.Minor)
+		if programs.Runtime, err = prereq.Containerd(ctx, n.Report, n.Cache, programs.Runtime, version); err != nil {
+			return n, err
+		}
+	}
 	n.Programs = programs
 	return n, nil
 }

@@ -94,6 +94,8 @@ type Containerd struct {
 	// If Stargz is true, containerd uses the lazy snapshotter stargz. The containerd program from the directory Dir
 	// contains this snapshotter.
 	Stargz bool `json:"stargz"`
+	// If Debian is true, containerd is the program of Debian's package, and not the program from the directory Dir.
+	Debian bool `json:"debian"`
 	// Mirror makes containerd pull all images of the lab's registry from a mirror (hosts.toml).
 	Mirror bool `json:"mirror"`
 }

@@ -1,0 +1,55 @@
+package prereq
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/progress"
+)
+
+// putProgram writes a shell script that prints a text.
+func putProgram(t *testing.T, path, prints string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestContainerdOfDebian(t *testing.T) {
+	cache := t.TempDir()
+	built, debian := filepath.Join(cache, "runtime-1"), filepath.Join(cache, "containerd-debian/usr/bin")
+	for _, name := range []string{"containerd", "runc"} {
+		putProgram(t, filepath.Join(built, name), "built")
+	}
+	putProgram(t, filepath.Join(debian, "containerd"), "containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20")
+	if _, err := Containerd(t.Context(), progress.New(io.Discard), cache, built, "1.7"); err == nil ||
+		!strings.Contains(err.Error(), "containerd 1.7 of Debian 12") {
+		t.Errorf("with another version, the error is %v", err)
+	}
+	for range 2 {
+		dir, err := Containerd(t.Context(), progress.New(io.Discard), cache, built, "1.6")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{"containerd": debian, "runc": built} {
+			if got, err := os.Readlink(filepath.Join(dir, name)); err != nil || got != filepath.Join(want, name) {
+				t.Errorf("%s is a link to %s, %v, want %s", name, got, err, want)
+			}
+		}
+	}
+}
+
+func TestContainerdWithoutAptGet(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	cache := t.TempDir()
+	_, err := Containerd(t.Context(), progress.New(io.Discard), cache, filepath.Join(cache, "runtime-1"), "1.6")
+	if err == nil || !strings.Contains(err.Error(), "Debian 12") {
+		t.Errorf("error %v does not name the remedy", err)
+	}
+}
