@@ -179,17 +179,26 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		if err != nil {
 			return err
 		}
-		if j.sources.runtime && pulls[0].Outcome != agent.Downloaded { // the runtime's data proves the download
-			j.verdict.Problem("%s: the image was downloaded, but the agent reports %q", want.container,
-				pulls[0].Outcome)
-		}
-		if j.sources != (agentSources{}) && pulls[0].PullSeconds == "" {
-			j.verdict.Problem("%s: the agent does not report the duration of the pull", want.container)
-		}
+		j.requireDownload(want.container, pulls[0])
 		j.judgeWords(want.container, want, want.outcome, pulls[0])
 		j.judgeBlame(want.container, want.container, truth, timeline)
 		j.judgeLengths(want.container, truth[0], neighborsIn(log, c.spec, want.container), pulls[0])
 	}
 	j.noteUnseen()
 	return nil
+}
+
+// requireDownload requires that the agent reports a download and its duration, if the agent has evidence. The runtime's
+// data proves the download, unless the runtime writes an image twice and no Event reports the pull.
+func (j *pullJudge) requireDownload(container string, pull agent.Pull) {
+	if j.stack.Containerd.WritesImagesTwice() && !j.sources.events && pull.Outcome == agent.Unknown {
+		j.verdict.Note("%s: the agent cannot tell whether the runtime pulled the image once or twice", container)
+		return
+	}
+	if j.sources.runtime && pull.Outcome != agent.Downloaded {
+		j.verdict.Problem("%s: the image was downloaded, but the agent reports %q", container, pull.Outcome)
+	}
+	if j.sources != (agentSources{}) && pull.PullSeconds == "" {
+		j.verdict.Problem("%s: the agent does not report the duration of the pull", container)
+	}
 }

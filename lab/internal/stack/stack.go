@@ -110,6 +110,12 @@ func (c Containerd) IsBefore(major, minor int) bool {
 // download. The agent must also separate the download from the unpacking.
 func (c Containerd) KeepsLayers() bool { return !c.DiscardUnpackedLayers }
 
+// WritesImagesTwice reports whether containerd writes an image a second time under its own name at the end of a pull.
+// If the disk is slow, an agent without Events cannot distinguish this second write from a second pull. containerd
+// 1.6.20, which is Debian's package, always writes the image twice (pkg/cri/server/image_pull.go,
+// createImageReference).
+func (c Containerd) WritesImagesTwice() bool { return c.Debian }
+
 // Module returns the path of containerd's Go module.
 func (c Containerd) Module() string {
 	const module = "github.com/containerd/containerd"
