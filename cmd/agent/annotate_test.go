@@ -33,7 +33,7 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	held := func(annotation string) string { return cluster.Pod("shop", "web-0").Annotations[annotation] }
 	await := func(annotation string) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); held(annotation) == ""; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); held(annotation) == ""; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s was not set: %+v", annotation, cluster.Applies())
 			}

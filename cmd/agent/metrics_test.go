@@ -204,7 +204,7 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 // awaitMetric scrapes until the sum of a metric's series has at least the given value.
 func (a insideAgent) awaitMetric(t testing.TB, name string, want float64) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		families, err := a.registry.Gather()
 		sum := 0.0
 		for _, f := range families {

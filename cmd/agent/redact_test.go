@@ -117,7 +117,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 func awaitAnnotation(t *testing.T, cluster *podwatchtest.Server) {
 	t.Helper()
 	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations["podlapse.dev/startup"] != "" }
-	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !annotated(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the pod was not annotated")
 		}
@@ -139,7 +139,7 @@ func awaitInFiles(t *testing.T, dir string, texts ...string) {
 		}
 		return false
 	}
-	for deadline := time.Now().Add(10 * time.Second); !complete(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !complete(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no file in %s contains %q", dir, texts)
 		}

@@ -122,7 +122,7 @@ func (c *console) picture() []string {
 
 func (c *console) await(what string, seen func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !seen(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !seen(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("never saw %s in\n%s", what, strings.Join(c.picture(), "\n"))
 		}
@@ -240,7 +240,7 @@ func TestTopOnBlockedTerminal(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("top did not exit")
 	}
 	if code := c.cmd.ProcessState.ExitCode(); code != cli.ExitFailed {

@@ -36,7 +36,7 @@ func (p *printed) Write(text []byte) (int, error) {
 // awaitLine waits until the last line is about a pod, and returns all lines.
 func (p *printed) awaitLine(t *testing.T, pod string) []string {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
 		lines := strings.Split(strings.TrimSuffix(p.text.String(), "\n"), "\n")
 		p.mu.Unlock()
@@ -65,7 +65,7 @@ const imageStatus = "/runtime.v1.ImageService/ImageStatus"
 // response. The response changes the record of a start-up.
 func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for ; cri.Calls()[imageStatus] <= before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the runtime was queried about an image %d times, %v", before, cri.Calls())

@@ -132,7 +132,7 @@ func TestRunStops(t *testing.T) {
 		if err != nil {
 			t.Errorf("run: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("Run does not stop")
 	}
 	if n := logs.Len(); (n == 0) != (runtime.GOOS == "linux") {

@@ -88,7 +88,7 @@ func TestRefusedRegistriesAreReplaced(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	lines := []string{}
-	for deadline := time.Now().Add(10 * time.Second); len(lines) == 0 &&
+	for deadline := time.Now().Add(time.Minute); len(lines) == 0 &&
 		time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		lines = book.take()
 	}

@@ -147,7 +147,7 @@ func TestMostUsedRegistriesAreProbed(t *testing.T) {
 	until := func(want ...string) {
 		t.Helper()
 		seen := map[string]bool{}
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(
 			5 * time.Millisecond) {
 			for _, line := range book.take() {
 				seen[line] = true

@@ -27,7 +27,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // served is a running proxy.
 type served struct {

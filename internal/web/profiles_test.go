@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,11 @@ func profiling() http.Handler {
 
 func TestProfiles(t *testing.T) {
 	handler := profiling()
+	// The runtime samples one allocation for each 512 KiB, and the heap profile shows the state after the last
+	// collection.
+	held := make([]byte, 64<<20)
+	defer runtime.KeepAlive(held)
+	runtime.GC()
 	for _, path := range []string{"heap", "allocs", "goroutine", "profile?seconds=1"} {
 		response := askLocally(t.Context(), handler, "/debug/pprof/"+path)
 		text, err := unpacked(response.Body.Bytes())

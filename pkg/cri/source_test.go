@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // harness runs a source and collects its observations.
 type harness struct {

@@ -40,7 +40,7 @@ func TestPush(t *testing.T) {
 		images, control := freeAddress(t), registry.Client{Address: freeAddress(t)}
 		blobs := filepath.Join(t.TempDir(), "blobs")
 		go func() { _ = registry.Serve(t.Context(), blobs, guard, control.Address, images) }()
-		for deadline := time.Now().Add(10 * time.Second); control.Healthy(t.Context()) != nil; {
+		for deadline := time.Now().Add(time.Minute); control.Healthy(t.Context()) != nil; {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: the registry does not respond", name)
 			}

@@ -103,7 +103,7 @@ func getUntilUp(t *testing.T, url string, config *tls.Config) (*http.Response, e
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		response, err := client.Get(url)
 		if err == nil {
 			return response, response.Body.Close()

@@ -113,7 +113,7 @@ func TestStopKillsAfterGracePeriod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); Tail(record.Log, 1) != "up" && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); Tail(record.Log, 1) != "up" && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if err := record.Stop(50 * time.Millisecond); err != nil || record.Alive() {
@@ -137,7 +137,7 @@ func TestEnterAffectsOnlyTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = record.Stop(0) })
-	for deadline := time.Now().Add(5 * time.Second); Tail(record.Log, 1) == "" && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); Tail(record.Log, 1) == "" && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if got := Tail(record.Log, 1); got != "0137" {

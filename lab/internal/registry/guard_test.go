@@ -33,7 +33,7 @@ func guarded(t *testing.T) (guard Guard, images string, control Client) {
 	images, control = freeAddress(t), Client{Address: freeAddress(t)}
 	failed := make(chan error, 1) // enough space for the only result
 	go func() { failed <- Serve(t.Context(), t.TempDir()+"/blobs", guard, control.Address, images) }()
-	for deadline := time.Now().Add(10 * time.Second); control.Healthy(t.Context()) != nil; {
+	for deadline := time.Now().Add(time.Minute); control.Healthy(t.Context()) != nil; {
 		select {
 		case err := <-failed:
 			t.Fatal(err)

@@ -189,10 +189,10 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 }
 
 // requireDownload requires that the agent reports a download and its duration, if the agent has evidence. The runtime's
-// data proves the download, unless the runtime writes an image twice and no Event reports the pull.
+// data proves the download, unless mayBePulledTwice returns true.
 func (j *pullJudge) requireDownload(container string, pull agent.Pull) {
-	if j.stack.Containerd.WritesImagesTwice() && !j.sources.events && pull.Outcome == agent.Unknown {
-		j.verdict.Note("%s: the agent cannot tell whether the runtime pulled the image once or twice", container)
+	if j.mayBePulledTwice(pull) {
+		j.verdict.Note("%s: the agent does not know whether the runtime pulled the image once or twice", container)
 		return
 	}
 	if j.sources.runtime && pull.Outcome != agent.Downloaded {

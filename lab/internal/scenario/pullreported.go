@@ -23,7 +23,7 @@ func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool 
 
 // judgeReported checks an agent that lacks a source. The agent must report all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
-	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) {
+	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) || j.mayBePulledTwice(pull) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {
@@ -43,4 +43,10 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
 			what)
 	}
+}
+
+// mayBePulledTwice reports whether the agent may report the outcome unknown because the runtime wrote the image twice.
+// Only Events distinguish the second write from the end of a second pull.
+func (j *pullJudge) mayBePulledTwice(pull agent.Pull) bool {
+	return j.stack.Containerd.WritesImagesTwice() && !j.sources.events && pull.Outcome == agent.Unknown
 }
