@@ -11,6 +11,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // retriedPod returns a pod whose pull failed once, and the correct report of an agent about this pod.
@@ -187,25 +188,30 @@ func TestPullVerdict(t *testing.T) {
 // TestJudgePullWithoutEvents checks reports of an agent without Events. The pod has one container, and its image is
 // pulled once. The runtime's stores therefore show more than after a failed attempt.
 func TestJudgePullWithoutEvents(t *testing.T) {
+	const debian = "containerd-1.6-debian"
+	unknown := func(t *agent.Timeline) { t.Pulls[0].Outcome, t.Pulls[0].PullSeconds = agent.Unknown, "" }
+	noDuration := func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }
 	for name, test := range map[string]struct {
+		stack   string
 		atLeast time.Duration
 		edit    func(*agent.Timeline)
 		want    string
 	}{
-		"unchanged": {time.Second, func(*agent.Timeline) {}, ""},
-		"unknown outcome": {time.Second, func(t *agent.Timeline) { t.Pulls[0].Outcome = agent.Unknown },
-			"the evidence shows the outcome"},
-		"no queue": {time.Second, func(t *agent.Timeline) { t.Pulls[0].QueueSeconds = "" }, ""},
-		"no duration": {time.Second, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" },
-			"evidence shows the pull's duration"},
-		"no duration of a short pull": {0, func(t *agent.Timeline) { t.Pulls[0].PullSeconds = "" }, ""},
+		"unchanged":                   {stack.Current, time.Second, func(*agent.Timeline) {}, ""},
+		"unknown outcome":             {stack.Current, time.Second, unknown, "the evidence shows the outcome"},
+		"unknown outcome, two writes": {debian, time.Second, unknown, ""},
+		"no queue": {stack.Current, time.Second, func(t *agent.Timeline) { t.Pulls[0].QueueSeconds = "" },
+			""},
+		"no duration":                 {stack.Current, time.Second, noDuration, "evidence shows the pull's duration"},
+		"no duration, two writes":     {debian, time.Second, noDuration, "evidence shows the pull's duration"},
+		"no duration of a short pull": {stack.Current, 0, noDuration, ""},
 	} {
 		_, truth, timeline := retriedPod()
 		truth, timeline.Pulls = truth[1:], timeline.Pulls[1:]
 		c := plainCase("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), sources: agentSources{runtime: true}}
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: agentSources{runtime: true}}
 		j.judgeImage(c, c.wants[0], truth, neighborInstants{after(-100 * time.Millisecond),
 			after(13400 * time.Millisecond)},
 			timeline)
