@@ -131,7 +131,12 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 			v.Problem("the agent reports the Event %s as lost, but the API server has this Event", text)
 		}
 	}
-	provable := j.sources.provableLosses(lost)
+	// If the agent does not know whether the image was pulled once, it cannot prove that the kubelet pulled the image.
+	provable := slices.DeleteFunc(j.sources.provableLosses(lost), func(event string) bool {
+		reason, container, _ := strings.Cut(event, "/")
+		return reason == pullingReason && slices.Contains(lost, pulledReason+"/"+container) &&
+			slices.ContainsFunc(timeline.PullsOf(container), j.mayBePulledTwice)
+	})
 	if reported := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, reported) {
 		v.Problem("the agent must report the lost Events %q, but reports %q", provable, reported)
 	}
@@ -191,7 +196,7 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 // requireDownload requires that the agent reports a download and its duration, if the agent has evidence. The runtime's
 // data proves the download, unless mayBePulledTwice returns true.
 func (j *pullJudge) requireDownload(container string, pull agent.Pull) {
-	if j.mayBePulledTwice(pull) {
+	if j.sources == (agentSources{runtime: true}) && j.mayBePulledTwice(pull) {
 		j.verdict.Note("%s: the agent does not know whether the runtime pulled the image once or twice", container)
 		return
 	}

@@ -23,7 +23,8 @@ func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool 
 
 // judgeReported checks an agent that lacks a source. The agent must report all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
-	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) || j.mayBePulledTwice(pull) {
+	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) ||
+		!j.sources.events && j.mayBePulledTwice(pull) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {
@@ -45,8 +46,8 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 	}
 }
 
-// mayBePulledTwice reports whether the agent may report the outcome unknown because the runtime wrote the image twice.
-// Only Events distinguish the second write from the end of a second pull.
+// mayBePulledTwice reports whether an agent without Events may report the outcome unknown because the runtime wrote the
+// image twice. Only Events distinguish the second write from the end of a second pull.
 func (j *pullJudge) mayBePulledTwice(pull agent.Pull) bool {
-	return j.stack.Containerd.WritesImagesTwice() && !j.sources.events && pull.Outcome == agent.Unknown
+	return j.stack.Containerd.WritesImagesTwice() && pull.Outcome == agent.Unknown
 }
