@@ -33,7 +33,7 @@ func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() erro
 	ctx, cancel := context.WithCancel(ctx)
 	arrivals = &Arrivals{pods: make(map[string]Arrival)}
 	ended := make(chan error, 1)
-	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, arrivals.add) }()
+	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, func() {}, arrivals.add) }()
 	return arrivals, func() error { cancel(); return <-ended }
 }
 

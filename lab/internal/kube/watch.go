@@ -15,11 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods watches the pods of a namespace. WatchPods calls the function "seen" for each state of a pod. The argument
+// WatchPods watches the pods of a namespace. WatchPods calls the function "opened" once, when the watch is open. Then
+// WatchPods calls the function "seen" for each state of a pod. The argument
 // "arrivedAt" is the time when WatchPods received this state. The first calls of "seen" report the existing pods. The
 // last call for a deleted pod reports its deletion. WatchPods blocks until ctx ends or the watch fails. If ctx ends,
 // WatchPods returns nil.
-func (c *Client) WatchPods(ctx context.Context, namespace string,
+func (c *Client) WatchPods(ctx context.Context, namespace string, opened func(),
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
@@ -34,6 +35,7 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("watch pods: the API server responded with %s", response.Status)
 	}
+	opened()
 	for lines := json.NewDecoder(response.Body); ; {
 		var news struct {
 			Type   watch.EventType `json:"type"`

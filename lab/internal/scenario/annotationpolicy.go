@@ -18,7 +18,7 @@ import (
 // agent needs, and must refuse all other requests.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
-	elsewhere := corev1.PodSpec{NodeName: "node-2",
+	elsewhere := corev1.PodSpec{NodeName: "absent-" + b.Namespace,
 		Containers: []corev1.Container{{Name: mainName, Image: b.BaseImage}}}
 	if err := b.CreateAnnotatedPod(ctx, "elsewhere", asks, elsewhere); err != nil {
 		return err

@@ -57,7 +57,10 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
 	}
-	watcher, stop := watchAnnotations(ctx, b)
+	watcher, stop, err := watchAnnotations(ctx, b)
+	if err != nil {
+		return err
+	}
 	if err := annotateDuringKills(ctx, b, v, change); err != nil {
 		_ = stop()
 		return err

@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -23,13 +24,20 @@ type annotationWatcher struct {
 	last   map[string]corev1.Pod
 }
 
-// watchAnnotations watches the pods until the caller calls stop.
-func watchAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWatcher, stop func() error) {
+// watchAnnotations watches the pods until the caller calls stop. watchAnnotations returns after the watch has opened,
+// so that the watch delivers the first state of each new pod.
+func watchAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWatcher, stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &annotationWatcher{values: map[string]map[string][]string{}, last: map[string]corev1.Pod{}}
-	ended := make(chan error, 1)
-	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, w.see) }()
-	return w, func() error { cancel(); return <-ended }
+	opened, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- b.Kube.WatchPods(ctx, b.Namespace, func() { close(opened) }, w.see) }()
+	select {
+	case <-opened:
+		return w, func() error { cancel(); return <-ended }, nil
+	case err := <-ended:
+		cancel()
+		return nil, nil, errors.Join(err, context.Cause(ctx))
+	}
 }
 
 func (w *annotationWatcher) see(pod corev1.Pod, _ bool, _ time.Time) {
