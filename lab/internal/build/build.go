@@ -72,7 +72,7 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Runtime) && exists(programs.Kubernetes) && exists(programs.Payload) {
 		return nil
 	}
-	unlock, err := b.lockCache(ctx)
+	unlock, err := b.LockCache(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	return fills.Wait()
 }
 
-// lockCache locks the cache. The caller must call unlock.
-func (b Builder) lockCache(ctx context.Context) (unlock func(), err error) {
+// LockCache locks the cache. The caller must call unlock.
+func (b Builder) LockCache(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("create build cache: %w", err)
 	}

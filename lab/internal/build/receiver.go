@@ -27,7 +27,7 @@ func (b Builder) Receiver(ctx context.Context) (string, error) {
 	if exists(dir) {
 		return filepath.Join(dir, name), nil
 	}
-	unlock, err := b.lockCache(ctx)
+	unlock, err := b.LockCache(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -176,14 +176,24 @@ func prepare(ctx context.Context, n node.Node) (node.Node, error) {
 	if err := builder.Build(ctx, programs); err != nil {
 		return n, err
 	}
-	if c := n.Stack.Containerd; c.Debian {
-		version := fmt.Sprintf("%d.%d", c.Major, c.Minor)
-		if programs.Runtime, err = prereq.Containerd(ctx, n.Report, n.Cache, programs.Runtime, version); err != nil {
+	if n.Stack.Containerd.Debian {
+		if programs.Runtime, err = debianRuntime(ctx, n, builder, programs.Runtime); err != nil {
 			return n, err
 		}
 	}
 	n.Programs = programs
 	return n, nil
+}
+
+// debianRuntime returns a directory with Debian's containerd and the other programs of the directory built.
+func debianRuntime(ctx context.Context, n node.Node, builder build.Builder, built string) (string, error) {
+	unlock, err := builder.LockCache(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	c := n.Stack.Containerd
+	return prereq.Containerd(ctx, n.Report, n.Cache, built, fmt.Sprintf("%d.%d", c.Major, c.Minor))
 }
 
 func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer) error {

@@ -1,6 +1,7 @@
 package prereq
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +33,10 @@ func TestContainerdOfDebian(t *testing.T) {
 		!strings.Contains(err.Error(), "containerd 1.7 of Debian 12") {
 		t.Errorf("with another version, the error is %v", err)
 	}
+	stale := filepath.Join(cache, "containerd-debian-1") // the links of a cache that was moved
+	if err := errors.Join(os.Mkdir(stale, 0o755), os.Symlink("/old/runc", filepath.Join(stale, "runc"))); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		dir, err := Containerd(t.Context(), progress.New(io.Discard), cache, built, "1.6")
 		if err != nil {
@@ -42,6 +47,19 @@ func TestContainerdOfDebian(t *testing.T) {
 				t.Errorf("%s is a link to %s, %v, want %s", name, got, err, want)
 			}
 		}
+	}
+}
+
+func TestUnusableContainerdIsNamed(t *testing.T) {
+	cache := t.TempDir()
+	path := filepath.Join(cache, "containerd-debian/usr/bin/containerd")
+	putProgram(t, path, "")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'no GLIBC' >&2; exit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Containerd(t.Context(), progress.New(io.Discard), cache, filepath.Join(cache, "runtime-1"), "1.6")
+	if err == nil || !strings.Contains(err.Error(), "no GLIBC") || !strings.Contains(err.Error(), "delete") {
+		t.Errorf("error %v does not name the cause and the remedy", err)
 	}
 }
 

@@ -35,6 +35,9 @@ func unpackInto(ctx context.Context, report *progress.Reporter, pkg, dir string)
 // package's scripts.
 func downloadAndUnpack(ctx context.Context, pkg, dir string) error {
 	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the machine's package lists can be missing or old
+		if ctx.Err() != nil {
+			return fmt.Errorf("download package %s: %w", pkg, ctx.Err())
+		}
 		if out, err := apt(ctx, dir, "update"); err != nil {
 			return fmt.Errorf("update the package lists: %w:\n%s", err, out)
 		}

@@ -131,7 +131,7 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 			v.Problem("the agent reports the Event %s as lost, but the API server has this Event", text)
 		}
 	}
-	// If the agent does not know whether the image was pulled once, it cannot prove that the kubelet pulled the image.
+	// If the image may have been pulled more than once, the agent cannot prove that the kubelet pulled the image.
 	provable := slices.DeleteFunc(j.sources.provableLosses(lost), func(event string) bool {
 		reason, container, _ := strings.Cut(event, "/")
 		return reason == pullingReason && slices.Contains(lost, pulledReason+"/"+container) &&

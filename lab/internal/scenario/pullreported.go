@@ -24,7 +24,7 @@ func (s agentSources) canReport(c pullCase, want wantedPull, attempts int) bool 
 // judgeReported checks an agent that lacks a source. The agent must report all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
 	if j.sources.isFull() || !j.sources.canReport(c, want, attempts) ||
-		!j.sources.events && j.mayBePulledTwice(pull) {
+		!j.sources.events && want.outcome == agent.Downloaded && j.mayBePulledTwice(pull) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {

@@ -178,3 +178,46 @@ func retriedPull(duration, stated string) (pull agent.Pull) {
 	pull.PullSeconds, pull.Error = json.Number(duration), json.Number(stated)
 	return pull
 }
+
+// Debian's containerd writes each image twice. If both Events about a pull are lost, the agent may report the outcome
+// unknown, and it then cannot prove the loss of the Pulling Event.
+func TestJudgeLostEventsOfDebian(t *testing.T) {
+	const debian, newer = "containerd-1.6-debian", "containerd-1.6"
+	lost := []string{"Pulled/c1", "Pulling/c1"}
+	unknown := agent.Pull{Container: "c1", Outcome: agent.Unknown}
+	joined := agent.Pull{Container: "c1", Outcome: agent.Joined}
+	known := agent.Pull{Container: "c1", Outcome: agent.Downloaded, PullSeconds: "1"}
+	for name, test := range map[string]struct {
+		stack    string
+		pull     agent.Pull
+		reported []string
+		want     string
+	}{
+		"unknown":                          {debian, unknown, lost[:1], ""},
+		"unknown, with an unproven loss":   {debian, unknown, lost, "must report the lost Events"},
+		"downloaded":                       {debian, known, lost, ""},
+		"downloaded, without a loss":       {debian, known, lost[:1], "must report the lost Events"},
+		"unknown, with a newer containerd": {newer, unknown, lost[:1], "must report the lost Events"},
+	} {
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: allSources}
+		j.judgeLosses(lost, nil, agent.Timeline{LostEvents: test.reported, Pulls: []agent.Pull{test.pull}},
+			float64(len(test.reported)))
+		expect(t, name, j.verdict.Problems, test.want)
+	}
+	for name, test := range map[string]struct {
+		stack   string
+		sources agentSources
+		pull    agent.Pull
+		want    string
+	}{
+		"unknown":                          {debian, withoutEvents, unknown, ""},
+		"downloaded":                       {debian, withoutEvents, known, ""},
+		"joined":                           {debian, withoutEvents, joined, "was downloaded"},
+		"unknown, with the Event":          {debian, allSources, unknown, "was downloaded"},
+		"unknown, with a newer containerd": {newer, withoutEvents, unknown, "was downloaded"},
+	} {
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), sources: test.sources}
+		j.requireDownload("c1", test.pull)
+		expect(t, name, j.verdict.Problems, test.want)
+	}
+}
