@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
-	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podlapse/podlapse/internal/cputimetest"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
@@ -47,11 +47,11 @@ func TestScrapeIsCheap(t *testing.T) {
 			break
 		}
 		time.Sleep(60 * time.Millisecond) // the results of the previous scrape expire
-		began := processorTime(t)
+		began := cputimetest.Used(t)
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 		request.Header.Set("Accept-Encoding", "gzip")
 		handler.ServeHTTP(httptest.NewRecorder(), request)
-		scraped := processorTime(t)
+		scraped := cputimetest.Used(t)
 		compressed := gzip.NewWriter(io.Discard)
 		for _, family := range families {
 			if _, err := expfmt.MetricFamilyToText(compressed, family); err != nil {
@@ -59,22 +59,12 @@ func TestScrapeIsCheap(t *testing.T) {
 			}
 		}
 		_ = compressed.Close()
-		scrape, write = min(scrape, scraped-began), min(write, processorTime(t)-scraped)
+		scrape, write = min(scrape, scraped-began), min(write, cputimetest.Used(t)-scraped)
 	}
 	t.Logf("a scrape takes %s, writing its result %s", scrape, write)
 	if scrape > scrapeLimit*write {
 		t.Errorf("a scrape takes %s, more than %d times the %s of writing its result", scrape, scrapeLimit, write)
 	}
-}
-
-// processorTime returns the CPU time that the process has used so far.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // BenchmarkScrape scrapes an agent with 500 starting pods, as after a reboot of the node, and with 500 running pods.

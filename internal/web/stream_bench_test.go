@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/cputimetest"
 	"github.com/podlapse/podlapse/internal/live/livetest"
 	"github.com/podlapse/podlapse/internal/startuptest"
 )
@@ -43,7 +43,7 @@ func BenchmarkStream(b *testing.B) {
 		})
 	}
 	time.Sleep(time.Second)
-	n, before, began := 0, cpuTime(), time.Now()
+	n, before, began := 0, cputimetest.Used(b), time.Now()
 	for b.Loop() { // one second
 		for range 20 {
 			c.Set(startuptest.Changed(f.timelines[n%len(f.timelines)], n))
@@ -51,15 +51,9 @@ func BenchmarkStream(b *testing.B) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	b.ReportMetric(100*(cpuTime()-before).Seconds()/time.Since(began).Seconds(), "%core")
+	b.ReportMetric(100*(cputimetest.Used(b)-before).Seconds()/time.Since(began).Seconds(), "%core")
 	stop()
 	parts.Wait()
 	http.DefaultClient.CloseIdleConnections()
 	b.ReportMetric(float64(<-bytes)/float64(n), "bytes/change")
-}
-
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

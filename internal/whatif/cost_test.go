@@ -1,12 +1,14 @@
+//go:build unix
+
 package whatif
 
 import (
 	"fmt"
 	"math"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/cputimetest"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -57,31 +59,18 @@ func TestCostOfLargePods(t *testing.T) {
 	const reads = 40
 	read, predict := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for range 10 {
-		read = min(read, cpuTime(t, func() {
-			for range reads {
-				newStartUp(&record)
-			}
-		}))
-		predict = min(predict, cpuTime(t, func() { Predict(record) }))
+		began := cputimetest.Used(t)
+		for range reads {
+			newStartUp(&record)
+		}
+		read = min(read, cputimetest.Used(t)-began)
+		began = cputimetest.Used(t)
+		Predict(record)
+		predict = min(predict, cputimetest.Used(t)-began)
 	}
 	if predict > read {
 		t.Errorf("the predictions take %s, and reading the record %d times takes %s", predict, reads, read)
 	}
-}
-
-// cpuTime returns the CPU time that the process uses while a function runs.
-func cpuTime(t *testing.T, run func()) time.Duration {
-	t.Helper()
-	used := func() time.Duration {
-		var usage syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	}
-	began := used()
-	run()
-	return used() - began
 }
 
 func BenchmarkLargePod(b *testing.B) {

@@ -3,28 +3,22 @@
 package timeline
 
 import (
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/internal/cputimetest"
 )
 
 // TestFoldCostGrowsLinearlyWithContainers compares two pods. The second pod has four times as many containers, and all
 // containers fail. The fold of the second pod must take less than twelve times as much CPU time. A search for each
 // container among all containers would take at least sixteen times as much.
 func TestFoldCostGrowsLinearlyWithContainers(t *testing.T) {
-	processorTime := func() time.Duration { // unlike elapsed time, excludes the time of other programs
-		var used syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-	}
 	fastest := func(containers int) time.Duration {
 		e, least := fullEvidence(containers), time.Duration(1<<62)
 		for range 7 {
-			begun := processorTime()
+			begun := cputimetest.Used(t)
 			e.fold(at(base.Add(time.Hour)), Skew{})
-			least = min(least, processorTime()-begun)
+			least = min(least, cputimetest.Used(t)-begun)
 		}
 		return least
 	}
