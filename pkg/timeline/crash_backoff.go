@@ -110,10 +110,16 @@ func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 	if s.Phase == PhaseCrashBackoff && f.beganDuringBackoff(f.index(s.Container), clampAttempt(s.Attempt)) {
 		return s.Duration()
 	}
+	// The back-off can begin before the phase, because the kubelet can work on another container first.
+	from, over := at(s.StartAt), at(s.StartAt)
+	began, least := f.backoffBefore(s)
+	if began.known() && began.latest < from {
+		from, over = began.latest, began.earliest
+	}
 	longer := time.Duration(0)
 	restarted := end.milestone == MilestonePullRequested && f.pulls[end.container].restarts.has(end.attempt)
-	if s.Duration() > maxBackoff(s.Phase, s.Attempt) || restarted {
-		longer = max(0, s.Duration()-f.leastBackoff(s))
+	if at(s.EndAt).sub(from) > maxBackoff(s.Phase, s.Attempt) || restarted {
+		longer = max(0, min(s.Duration(), at(s.EndAt).sub(over)-least))
 	}
 	if end.milestone == MilestoneContainerCreated {
 		longer = max(longer, runtimeSlack, f.slowest)
@@ -121,22 +127,24 @@ func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 	return longer
 }
 
-// leastBackoff returns the shortest possible back-off before an attempt.
-func (f *fold) leastBackoff(s Span) time.Duration {
-	if s.Phase == PhaseCrashBackoff {
-		if s.Attempt < 2 { // the kubelet makes the first restart without delay
-			return 0
-		}
-		return imagepull.Backoff(1) // the kubelet might have forgotten earlier failures
-	}
+// backoffBefore returns when the back-off before an attempt began, and the shortest possible length of this back-off.
+func (f *fold) backoffBefore(s Span) (began window, least time.Duration) {
 	index := f.index(s.Container)
-	if index == podWide {
-		return 0
-	}
-	for _, failed := range f.pulls[index].failures {
-		if int(failed.attempt) == s.Attempt-1 {
-			return failed.backoff.least
+	switch {
+	case index == podWide:
+		return window{}, 0
+	case s.Phase == PhaseImageBackoff:
+		for _, failed := range f.pulls[index].failures {
+			if int(failed.attempt) == s.Attempt-1 {
+				return failed.window, failed.backoff.least
+			}
 		}
+		return window{}, 0
+	case s.Attempt < 2:
+		return window{}, 0 // the kubelet makes the first restart without delay
 	}
-	return 0
+	if ended := f.bounds.find(milestoneKey{index, clampAttempt(s.Attempt) - 1, MilestoneFinished}); ended != nil {
+		began = window{earliest: ended.earliest, latest: ended.latest}
+	}
+	return began, imagepull.Backoff(1) // the kubelet might have forgotten earlier failures
 }

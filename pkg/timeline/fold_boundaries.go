@@ -13,7 +13,7 @@ type boundary struct {
 	container  string
 	attempt    uint16
 	from       instant // the estimate of the previous known milestone in the same chain (list of steps)
-	fromLatest instant // the latest possible time of this previous milestone
+	fromLatest instant // the latest possible time of this previous milestone; before probes, of the container's start
 	concurrent bool    // the step before the milestone happens in parallel with the kubelet's work
 	// readyAt is the time at which a container was ready during the run that ends at the boundary, or nil. From readyAt
 	// on, the pod waited for otherWait, and not for this container. If otherWait is nil, nothing else delayed the pod.
@@ -267,6 +267,11 @@ func (f *fold) addPhase(first int, phase Phase) {
 // milestone is known, except undated steps. The result "pending" holds the phases after the last boundary.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from, fromLatest := minInstant, minInstant
+	if c.probes && c.container != "" {
+		if ran := f.bounds.find(milestoneKey{f.index(c.container), c.attempt, MilestoneRunning}); ran != nil {
+			fromLatest = ran.latest // the probes begin when the container runs
+		}
+	}
 	first := len(f.phases)
 	for _, s := range c.steps {
 		f.addPhase(first, s.phase)

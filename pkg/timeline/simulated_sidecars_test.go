@@ -15,26 +15,35 @@ func TestSimulatedSidecars(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			failed := uint64(0)
 			for seed := *fromSeed; seed < *fromSeed+s.podCount(); seed++ {
-				l := simulateChanged(rand.New(rand.NewPCG(seed, 17)), withFailingSidecars)
-				breaches := checkObserved(t, s, seed, l)
-				for _, property := range []property{
-					noConflict, milestoneHeld, totalHeld, noCauseOvercharge, errorPossible,
-				} {
-					if breach := breaches[property]; breach != "" {
-						t.Fatalf("%s: %s", property, breach)
-					}
-				}
-				for _, c := range l.containers {
+				for _, c := range checkSidecars(t, s, seed).containers {
 					if c.Kind == KindSidecar && c.attempt > 0 {
 						failed++
 					}
 				}
+			}
+			for _, seed := range rareSidecars {
+				checkSidecars(t, s, seed)
 			}
 			if *seeds >= 700 && failed < s.podCount()/7 {
 				t.Errorf("only %d sidecars failed: the test proves nothing", failed)
 			}
 		})
 	}
+}
+
+// rareSidecars lists further seeds for which a timeline was wrong.
+var rareSidecars = []uint64{200829}
+
+// checkSidecars compares the timeline of one simulated pod with the truth.
+func checkSidecars(t *testing.T, s sourceSet, seed uint64) *simulatedPod {
+	l := simulateChanged(rand.New(rand.NewPCG(seed, 17)), withFailingSidecars)
+	breaches := checkObserved(t, s, seed, l)
+	for _, property := range []property{noConflict, milestoneHeld, totalHeld, noCauseOvercharge, errorPossible} {
+		if breach := breaches[property]; breach != "" {
+			t.Fatalf("%s: %s", property, breach)
+		}
+	}
+	return l
 }
 
 // withFailingSidecars lets each sidecar fail once. No other container and no pull fails.
