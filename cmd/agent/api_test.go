@@ -27,7 +27,7 @@ func TestAgentServesItsAPI(t *testing.T) {
 		"off", "--serve-objects", "on")
 	agent.pollUntil("/readyz?verbose", "[+]pod_watch ok")
 
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	api := client.Client{Server: agent.base}
 	defer http.DefaultClient.CloseIdleConnections()

@@ -79,7 +79,7 @@ func startProgram(t testing.TB, program string, prepare func(stdout *os.File), f
 	outReader, outWriter := pipe(t)
 	errReader, errWriter := pipe(t)
 	prepare(outWriter)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	p := &process{t: t, records: bufio.NewReader(outReader), stdout: outReader, logs: make(chan string, 1000)}
 	flags = append([]string{"run", "--node-name", "node-a", "--listen-address", "127.0.0.1:0"}, flags...)
 	p.cmd = exec.CommandContext(ctx, program, flags...)

@@ -83,7 +83,7 @@ func TestFallBackToForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			for range 2 {
 				for _, agent := range found {

@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("printed %q, %v, %s", line, err, stderr.String())
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	browser := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	browser := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	get := func() {
 		t.Helper()
 		response, err := browser.Get(url + "index.html")

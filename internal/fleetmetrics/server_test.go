@@ -31,7 +31,7 @@ func read(t *testing.T, address, token string) (report.Measured, error) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	return s.Read(ctx, fleetmetricstest.Until(), fleetmetricstest.Length)
 }

@@ -272,7 +272,7 @@ func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	}
 	defer reader.Close()
 	// If a line is missing, the read blocks until the deadline, because no more data arrives.
-	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := reader.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	lines := newLinesWith(Config{Out: writer, Kinds: []Lines{severalLines}})

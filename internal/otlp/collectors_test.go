@@ -179,7 +179,7 @@ func TestCollectorRestarts(t *testing.T) {
 		t.Skip("another program uses the port now: ", err)
 	}
 	var collector receiver
-	server := &http.Server{Handler: &collector, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: &collector, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
 	eventually(t, "it is sent after all", func() bool { return len(collector.spans()) > 0 })

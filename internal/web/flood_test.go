@@ -44,7 +44,7 @@ func TestRequestFlood(t *testing.T) {
 func flood(t *testing.T, client, server string, times int, request string) map[int]int {
 	t.Helper()
 	conn := connectFrom(t, client, server)
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	reader, counts := bufio.NewReader(conn), map[int]int{}
@@ -141,7 +141,7 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 		"GET /api/v1/pods HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 	view := func(client string) (*http.Response, net.Conn) {
 		conn := connectFrom(t, client, address)
-		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(conn, stream); err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func startServer(t *testing.T, config Config) string {
 // connectFrom connects as a client with its own loopback address.
 func connectFrom(t *testing.T, client, server string) net.Conn {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: time.Minute}
 	conn, err := dialer.DialContext(t.Context(), "tcp", server)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func connectFrom(t *testing.T, client, server string) net.Conn {
 // say sends a text and reads the response if the server responds.
 func say(t *testing.T, conn net.Conn, text string) (status int, body string, err error) {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, text); err != nil {

@@ -86,7 +86,7 @@ func browse(t *testing.T, url, user, password string) (*http.Response, error) {
 	if user != "" {
 		request.SetBasicAuth(user, password)
 	}
-	response, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Do(request)
+	response, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Do(request)
 	if err == nil {
 		_ = response.Body.Close()
 	}

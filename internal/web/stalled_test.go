@@ -38,7 +38,7 @@ func manyMetrics() prometheus.Gatherer {
 func stall(t *testing.T, client, server, path string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{
-		LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second,
+		LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: time.Minute,
 		Control: func(_, _ string, c syscall.RawConn) (err error) {
 			failed := c.Control(func(fd uintptr) {
 				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
@@ -176,7 +176,7 @@ func TestStalledReadersOverHTTP2(t *testing.T) {
 		transport := &http.Transport{DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: true,
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the certificate is the test's own
 		t.Cleanup(transport.CloseIdleConnections)
-		return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+		return &http.Client{Transport: transport, Timeout: time.Minute}
 	}
 	stalled := client("127.0.0.2")
 	stalled.Timeout = 0

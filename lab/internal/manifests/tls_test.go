@@ -102,7 +102,7 @@ func getUntilUp(t *testing.T, url string, config *tls.Config) (*http.Response, e
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		response, err := client.Get(url)
 		if err == nil {

@@ -70,7 +70,7 @@ func TestStartClosesInheritedFiles(t *testing.T) {
 	if err := syscall.Close(pipe[1]); err != nil {
 		t.Fatal(err)
 	}
-	if err := reader.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := reader.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	// The pipe ends only after every process has closed it.
