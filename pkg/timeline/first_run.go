@@ -52,8 +52,15 @@ func (p *Pod) isLate(arrived time.Time) bool {
 // status reports the failure. The kubelet tries again only after a back-off. But if the kubelet restarts, it forgets
 // the back-off, and cancels the pull without a report.
 func (f *fold) mayHideFailure(index int16, resolved, pulled time.Time) bool {
-	return pulled.Sub(resolved) >= imagepull.Backoff(1) &&
-		(f.e.containers[index].firstRun.late || f.lacksPulledEvent(index, at(pulled)))
+	return pulled.Sub(resolved) >= imagepull.Backoff(1) && (f.e.containers[index].firstRun.late ||
+		f.lacksPulledEvent(index, at(pulled)) || f.e.lacksStatuses(at(pulled)))
+}
+
+// lacksStatuses reports whether the agent received no status of the kubelet before the given end of a pull. The kubelet
+// writes the first status before it pulls an image, so the agent can also have missed the status of a failed pull.
+func (e *Evidence) lacksStatuses(ended instant) bool {
+	first, known := e.arrivalOf(podMilestone(MilestoneAcknowledged))
+	return known && first > ended
 }
 
 // lacksPulledEvent reports whether an Event about a pull that ended at the given instant is missing for an unknown
