@@ -10,7 +10,7 @@ import (
 // firstRun is the first status that shows a run of a container.
 type firstRun struct {
 	arrivedAt instant // zero if no status showed a run
-	late      bool    // a list delivered the status, or the status was late; see Pod.isLate
+	late      bool    // a list delivered the status, or the status was late; see Pod.isLate and isFirstSeenLate
 }
 
 // add adds a status of the container and reports whether firstRun changed. If two statuses arrived at the same time,
@@ -20,7 +20,7 @@ func (r *firstRun) add(o *PodSeen, c *Container) (changed bool) {
 	if c.statusRuns() == 0 || r.arrivedAt != 0 && then > r.arrivedAt {
 		return false
 	}
-	next := firstRun{then, !o.Live || o.Pod.isLate(o.ArrivedAt)}
+	next := firstRun{then, !o.Live || o.Pod.isLate(o.ArrivedAt) || c.isFirstSeenLate(o.ArrivedAt)}
 	if then == r.arrivedAt && (r.late || !next.late) {
 		return false
 	}
@@ -48,6 +48,19 @@ func (p *Pod) isLate(arrived time.Time) bool {
 	return !hook && arrived.Sub(changed) > time.Second+statusPatience // the times in a status are truncated to seconds
 }
 
+// isFirstSeenLate reports whether the first status with a run of an init container or sidecar arrived long after this
+// container had started. The kubelet starts each of these containers in a separate sync, and each sync begins with a
+// status. So the agent missed a status. This does not apply to main containers, because the kubelet starts all of them
+// in one sync. It also does not apply to a sidecar with a post-start hook, because the hook delays the next sync.
+func (c *Container) isFirstSeenLate(arrived time.Time) bool {
+	started := c.StartedAt
+	if c.LastRun != nil {
+		started = c.LastRun.StartedAt
+	}
+	return (c.Kind == KindInit || c.Kind == KindSidecar) && !c.PostStartHook && !started.IsZero() &&
+		arrived.Sub(started) > time.Second+statusPatience // started is truncated to seconds
+}
+
 // mayHideFailure reports whether an earlier attempt can have failed after it got the manifest of the image, although no
 // status reports the failure. The kubelet tries again only after a back-off. But if the kubelet restarts, it forgets
 // the back-off, and cancels the pull without a report.
@@ -66,9 +79,9 @@ func (e *Evidence) lacksStatuses(ended instant) bool {
 // lacksPulledEvent reports whether an Event about a pull that ended at the given instant is missing for an unknown
 // reason. Then the agent can have missed a status too: while the API server rejects requests, the kubelet's client
 // drops Events (client-go, tools/record, recordEvent), and the kubelet skips outdated statuses (status_manager.go). So
-// the status after such a time can arrive without delay. The reason is known if the agent does not watch Events, if the
-// latest Event watch began after the pull, if the agent's limits delayed the watch, or if the kubelet's client reached
-// its limit.
+// the status after such a time can arrive without delay. The reason for a missing Event is known if the agent does not
+// watch Events, if the latest Event watch began after the pull, if the agent's limits delayed the watch, or if the
+// kubelet's client reached its limit.
 func (f *fold) lacksPulledEvent(index int16, ended instant) bool {
 	e := f.e
 	return e.scope.Events && !f.pulls[index].pulled.known() && e.eventsMissedUntil() <= ended &&
