@@ -48,9 +48,9 @@ func (c *config) nodeTable() flags.Table {
 		{
 			Name: "addons", Variable: "ADDONS", Value: "[NAMESPACE,...][:LABELS]",
 			Default: node.DefaultSelector,
-			Help: "pods that --node-health reports as add-ons: the pods that are in one of the given namespaces and " +
-				"match LABELS. LABELS is a label selector in the syntax of \"kubectl get -l\". Without a namespace: " +
-				"matching pods in all namespaces. Without LABELS: all pods in the given namespaces",
+			Help: "pods that --node-health reports as add-ons: the pods that are in one of the namespaces and match " +
+				"LABELS. LABELS is a label selector in the syntax of \"kubectl get -l\". Without a NAMESPACE: " +
+				"matching pods in all namespaces. Without LABELS: all pods in the namespaces",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,

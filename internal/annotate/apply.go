@@ -22,9 +22,9 @@ const remedy = "install the component annotate, which allows the agent to patch 
 	"(docs/annotations.md): "
 
 // applied is the configuration for server-side apply. The configuration contains the identity of the pod and all
-// annotations that the field manager must own. Because of the UID, server-side apply never creates a pod. The UID also
-// prevents a write to another pod with the same name. Because of the resource version, server-side apply never writes
-// to a pod that has changed since the agent read it.
+// annotations that the field manager must own. The identity includes the UID, so server-side apply fails instead of
+// creating a pod or writing to another pod with the same name. Because of the resource version, server-side apply never
+// writes to a pod that has changed since the agent read it.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`

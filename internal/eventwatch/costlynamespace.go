@@ -123,8 +123,8 @@ func (s *Source) nextCheck() (namespace string, wait time.Duration) {
 }
 
 // checkCost checks a namespace and begins the next period. If no watch on the namespace was open in the period,
-// checkCost forgets the namespace. If a request fails, the period continues. If checkCost listed an Event or if a
-// request failed, it returns true, and the caller must pause before the next check.
+// checkCost forgets the namespace. If a request to the API server fails, checkCost does not begin the next period. If
+// checkCost listed an Event or if a request failed, it returns true, and the caller must pause before the next check.
 func (s *Source) checkCost(ctx context.Context, namespace string) (pause bool) {
 	began, used, ok := s.beginCheck(namespace)
 	if !ok {

@@ -59,7 +59,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
 		Help: "Requests of the agent to the API server for the current resourceVersion of Events, by result: " +
-			"\"taken\" or \"failed\". Event watches can begin at this resourceVersion. The agent also uses the " +
+			"\"taken\" (the API server responded) or \"failed\". Event watches can begin at this resourceVersion. The agent also uses the " +
 			"resourceVersion to estimate how many objects changed while a watch was open. Each request is a list " +
 			"request with a filter that matches no Event, so the response is small.",
 	}, []string{"result"})
@@ -88,8 +88,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		costly: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_costly_namespaces_total",
 			Help: "Number of times that the agent stopped all its Event watches on a namespace for 10 to 15 " +
-				"minutes. The agent stops the watches if many Events are created or deleted in the namespace, and " +
-				"the agent uses few of these Events. The reason is the API server's CPU time: the API server " +
+				"minutes. The agent stops the watches if many Events are created or deleted in the namespace, but " +
+				"the agent uses few of them. The reason is the API server's CPU time: the API server " +
 				"decodes each change once for each watch. Without Events, timelines lack phases such as the pull " +
 				"queue.",
 		}),

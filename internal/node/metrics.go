@@ -53,9 +53,9 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"The value is 1 while the reason applies. The label \"reason\" contains the reason from "+
 			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
-		pods: desc("podlapse_addon_pods", "Pods of each add-on on this node.", addon...),
-		running: desc("podlapse_addon_pods_running", "Running pods of each add-on on this node. The pod phase of "+
-			"these pods is \"Running\".", addon...),
+		pods: desc("podlapse_addon_pods", "Number of pods of each add-on. Only pods on this node count.", addon...),
+		running: desc("podlapse_addon_pods_running", "Number of running pods of each add-on. A running pod "+
+			"has the pod phase \"Running\". Only pods on this node count.", addon...),
 		ready: desc("podlapse_addon_pods_ready",
 			"Ready pods of each add-on on this node. The pod phase of these pods is \"Running\".", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+

@@ -218,9 +218,10 @@ func isProbe(p timeline.Phase) bool {
 	return p.IsFinalWait() && p != timeline.PhaseKubeletSync
 }
 
-// endPhaseAtWithPod adds the given phase as endPhaseAt does. If the named DaemonSets have exactly one pod, the phases
-// of this pod replace the given phase while the pod starts. If the named DaemonSets have several pods, no evidence
-// shows which of these pods the node waited for, so endPhaseAtWithPod adds only the given phase. If the pods belong to
+// endPhaseAtWithPod adds the given phase as endPhaseAt does. If the named DaemonSets have only one pod on this node,
+// endPhaseAtWithPod divides the time of this pod's start-up into the pod's own phases, instead of the given phase. If
+// the named DaemonSets have several pods on this node, no evidence shows which of these pods the node waited for. Then
+// endPhaseAtWithPod adds only the given phase. If the pods belong to
 // two DaemonSets that install one network together, the phase "network_plugin" names both DaemonSets: see
 // networkPairOf.
 func (f *fold) endPhaseAtWithPod(end known, span Span, names []string) {

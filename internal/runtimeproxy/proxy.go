@@ -29,7 +29,8 @@ const (
 	// maxConnections is the maximum number of open connections. The clients are the agent, and commands that run in its
 	// pod.
 	maxConnections = 128
-	// callLimit is the maximum duration of a call. The agent ends each of its calls after at most 2 s.
+	// callLimit is the maximum duration of a call. The agent never reaches callLimit, because it ends each of its calls
+	// after at most 2 s.
 	callLimit = time.Minute
 	// lingerLimit is how long a stopping proxy still serves its clients. The kubelet stops all containers of a pod at
 	// the same time. The agent takes up to 5 s to stop and requires the runtime during this time.

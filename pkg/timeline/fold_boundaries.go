@@ -95,7 +95,7 @@ func (f *fold) shareUnordered(work []boundary) {
 		}
 		for j := range own {
 			if short && own[i].from >= own[j].bound.estimate() {
-				continue // the kubelet's work on the container began after the other milestone
+				continue // the kubelet began to work on the container of own[i] after the milestone of own[j]
 			}
 			if isUnordered[j] && own[j].bound.overlapsWith(own[i].bound) &&
 				own[j].container != own[i].container {

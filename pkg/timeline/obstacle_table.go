@@ -154,8 +154,8 @@ const (
 	// back-off (pkg/util/goroutinemap/exponentialbackoff).
 	mountRetryFirst = 500 * time.Millisecond
 	mountRetryMost  = 2*time.Minute + 2*time.Second
-	// retrySlack is the maximum time from the end of an obstacle to the kubelet's request for the sandbox. The
-	// kubelet's volume manager looks for volumes to mount every 100 ms. The kubelet checks every 300 ms whether all
+	// retrySlack is the maximum time from the end of an obstacle to the kubelet's request for the sandbox. Every
+	// 100 ms, the kubelet's volume manager looks for volumes to mount. Every 300 ms, the kubelet checks whether all
 	// volumes are mounted (pkg/kubelet/volumemanager).
 	retrySlack = time.Second
 )

@@ -204,7 +204,8 @@ func (f *fold) initializes(t instant) bool {
 	})
 }
 
-// isLaterPull reports whether the milestone of the boundary b is part of an image volume's pull after a failed pull.
+// isLaterPull reports whether the milestone of the boundary b belongs to a repeated pull of an image volume. A pull is
+// repeated if an earlier pull of this volume's image failed.
 func (f *fold) isLaterPull(b *boundary) bool {
 	key := b.bound.key
 	return key.container != podWide && key.attempt > 0 && f.e.isVolume(key.container)

@@ -12,7 +12,7 @@ import (
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
 	Timelines    []Timeline          // timelines in the order in which agents printed them, including repeated records
-	Unmatched    int                 // number of transition records that do not follow a timeline of the same pod
+	Unmatched    int                 // number of transition records that do not directly follow their pod's timeline
 	Torn         int                 // number of incomplete lines; an agent that is killed leaves such a line
 	Terminations []TerminationRecord // terminations of deleted pods, in the order of the records
 }

@@ -25,7 +25,8 @@ type RuntimeLog struct {
 	Pull               Span                 // pull of the bench's image that has the same name as the pod
 }
 
-// RuntimeLog reads the times of one pod from containerd's log. The image of the pod must have the same name as the pod.
+// RuntimeLog reads from containerd's log when containerd pulled the image of one pod, and when it started and stopped
+// the pod's sandbox and containers. The image must have the same name as the pod.
 func (b *Bench) RuntimeLog(pod, uid string) (RuntimeLog, error) {
 	file, err := os.Open(b.Node.ContainerdLog())
 	if err != nil {

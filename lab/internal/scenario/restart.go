@@ -31,7 +31,8 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 type disturbance struct {
 	pods    int
 	lasting time.Duration // approximate duration of the action
-	// disturb returns the periods in which no agent ran. disturb can omit periods that are too short to matter.
+	// disturb does the action and returns the periods in which no agent ran. disturb can omit periods that are too
+	// short to matter.
 	disturb func(context.Context) ([]bench.Span, error)
 }
 
