@@ -2,11 +2,13 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
@@ -14,32 +16,48 @@ import (
 // goroutine of package reconcile creates the snapshots.
 const askTimeout = 3 * time.Second
 
-// ask takes a snapshot. If ask cannot take the snapshot, it writes an error response and returns false.
-func ask[S any](
-	a readAPI, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error),
-) (S, bool) {
+// ask takes a snapshot.
+func ask[S any](a readAPI, r *http.Request, snapshot func(context.Context) (S, error)) (S, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
 	defer cancel()
 	taken, err := snapshot(ctx)
 	if err != nil {
 		a.Logger.Debug("cannot respond to a request, because the agent's state is unavailable", zap.Error(err))
-		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping: try again")
-		return taken, false
+		err = refuse(http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping: try again")
 	}
-	return taken, true
+	return taken, err
 }
 
-// response writes a value as JSON.
-func (a readAPI) response(w http.ResponseWriter, r *http.Request, value any) {
-	text, err := api.EncodeLine(value)
-	a.send(w, r, text, err)
-}
-
-// send writes a line of JSON. If err is not nil, send writes an error response instead.
-func (a readAPI) send(w http.ResponseWriter, r *http.Request, line []byte, err error) {
+// respond writes a value as JSON.
+func respond(w http.ResponseWriter, r *http.Request, value any) error {
+	line, err := api.EncodeLine(value)
 	if err != nil {
-		a.internalError(w, err)
-		return
+		return err
 	}
 	responseJSON(w, r, append(line, '\n'))
+	return nil
+}
+
+// endpoint responds to a request. The argument "f" contains the filters of the request. If an endpoint returns an
+// error, it has not written a response.
+type endpoint func(w http.ResponseWriter, r *http.Request, f filter.Filter) error
+
+// handle returns the handler of an endpoint. The other arguments are the parameters that the endpoint accepts: see
+// parseQuery. If the endpoint returns a refusal, the handler writes its error response. The handler logs other errors.
+func (a readAPI) handle(serve endpoint, filters []string, others ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f, err := a.parseQuery(r, filters, others...)
+		if err == nil {
+			err = serve(w, r, f)
+		}
+		var refused *refusal
+		switch {
+		case errors.As(err, &refused):
+			writeError(w, refused.status, refused.problem.Error, refused.Reason)
+		case err != nil:
+			a.Logger.Error("cannot create the response to a request", zap.Error(err))
+			writeError(w, http.StatusInternalServerError, "internal",
+				"the agent cannot create the response: see the agent's log")
+		}
+	}
 }

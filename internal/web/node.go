@@ -4,21 +4,19 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.parseQuery(w, r, nil); !ok {
-		return
+func (a readAPI) node(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
+	timelines, err := ask(a, r, a.Timelines)
+	if err != nil {
+		return err
 	}
-	timelines, ok := ask(a, w, r, a.Timelines)
-	if !ok {
-		return
-	}
-	pulls, ok := ask(a, w, r, a.Pulls)
-	if !ok {
-		return
+	pulls, err := ask(a, r, a.Pulls)
+	if err != nil {
+		return err
 	}
 	_, ready := readiness{statuses: a.Statuses, required: a.Required}.check(true)
 	record := api.NodeRecord{
@@ -37,25 +35,20 @@ func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
 			record.Pulls.Pulling++
 		}
 	}
-	a.response(w, r, record)
+	return respond(w, r, record)
 }
 
-func (a readAPI) nodeStartUp(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.parseQuery(w, r, nil); !ok {
-		return
-	}
+func (a readAPI) nodeStartUp(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
 	if a.API.NodeStartUp == nil {
-		writeError(w, http.StatusNotFound, "not_found",
+		return refuse(http.StatusNotFound, "not_found",
 			"the agent does not follow the start-up of its node: start the agent with --node-startup=on")
-		return
 	}
 	record, ok := a.API.NodeStartUp()
 	if !ok {
-		writeError(w, http.StatusServiceUnavailable, "unavailable",
+		return refuse(http.StatusServiceUnavailable, "unavailable",
 			"the agent cannot read the boot time of the machine: see the part node_startup in /api/v1/evidence")
-		return
 	}
-	a.response(w, r, record)
+	return respond(w, r, record)
 }
 
 func (a readAPI) history() api.HistoryRecord {
@@ -69,17 +62,14 @@ func (a readAPI) history() api.HistoryRecord {
 	return record
 }
 
-func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.parseQuery(w, r, nil); !ok {
-		return
+func (a readAPI) evidence(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
+	timelines, err := ask(a, r, a.Timelines)
+	if err != nil {
+		return err
 	}
-	timelines, ok := ask(a, w, r, a.Timelines)
-	if !ok {
-		return
-	}
-	skew, ok := ask(a, w, r, a.API.Skew)
-	if !ok {
-		return
+	skew, err := ask(a, r, a.API.Skew)
+	if err != nil {
+		return err
 	}
 	record := api.EvidenceRecord{At: api.InstantOf(a.API.Now()), Parts: []api.PartRecord{},
 		ClockSkew: api.Skew(skew)}
@@ -95,5 +85,5 @@ func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
 	for _, e := range a.deletedPods(timelines) {
 		record.Add(e.Quality, e.Total)
 	}
-	a.response(w, r, record)
+	return respond(w, r, record)
 }

@@ -11,15 +11,10 @@ import (
 // serveObjects serves the cached pod objects. The handler encodes and writes one pod after another. If the client
 // accepts gzip, the handler also compresses each pod at once, so that memory never contains the whole uncompressed
 // list. The response has no ETag, because it contains the age of the cache.
-func (a readAPI) serveObjects(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.parseQuery(w, r, []string{"namespace", "name", "labelSelector"})
-	if !ok {
-		return
-	}
+func (a readAPI) serveObjects(w http.ResponseWriter, r *http.Request, f filter.Filter) error {
 	if a.API.Objects == nil {
-		writeError(w, http.StatusNotFound, "not_found",
+		return refuse(http.StatusNotFound, "not_found",
 			"the agent does not serve pod objects: start the agent with --serve-objects=on")
-		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	err := a.API.Objects(w, func(namespace, name, labels string) bool {
@@ -29,4 +24,5 @@ func (a readAPI) serveObjects(w http.ResponseWriter, r *http.Request) {
 		a.Logger.Debug("cannot send pod objects", zap.Error(err))
 		panic(http.ErrAbortHandler)
 	}
+	return nil
 }

@@ -18,22 +18,18 @@ import (
 // podFilters returns the parameters that select pods.
 func podFilters() []string { return filter.Names() }
 
-func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.parseQuery(w, r, podFilters(), "limit", "continue")
-	if !ok {
-		return
+func (a readAPI) list(w http.ResponseWriter, r *http.Request, f filter.Filter) error {
+	limit, err := limitOf(r)
+	if err != nil {
+		return err
 	}
-	limit, ok := limitOf(w, r)
-	if !ok {
-		return
+	after, err := afterOf(r)
+	if err != nil {
+		return err
 	}
-	after, ok := afterOf(w, r)
-	if !ok {
-		return
-	}
-	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return f.MayMatch(k) })
-	if !ok {
-		return
+	all, err := a.startUps(r, func(k filter.Key, _ string) bool { return f.MayMatch(k) })
+	if err != nil {
+		return err
 	}
 	if after != nil {
 		i, found := slices.BinarySearchFunc(all, *after, func(s startUp, p position) int {
@@ -46,10 +42,10 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	}
 	listed, remaining, err := paged(all, f, limit)
 	if err != nil {
-		a.internalError(w, err)
-		return
+		return err
 	}
 	responseJSON(w, r, listed.text(remaining))
+	return nil
 }
 
 // podPage is one page of the pod list. podPage holds the encoded items and the position of the last item.
@@ -114,10 +110,10 @@ func (p position) token() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
+func afterOf(r *http.Request) (*position, error) {
 	token := r.URL.Query().Get("continue")
 	if token == "" {
-		return nil, true
+		return nil, nil
 	}
 	var p position
 	text, err := base64.RawURLEncoding.DecodeString(token)
@@ -125,47 +121,37 @@ func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Name == "" {
-		badRequest(w, badToken(token))
-		return nil, false
+		return nil, badToken(token)
 	}
-	return &p, true
+	return &p, nil
 }
 
-func badToken(token string) string {
-	return fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous response, or "+
-		"unset to start with the first item", token)
+func badToken(token string) error {
+	return badRequest("continue: invalid value %.80q: must be the token of the previous response, or unset to start "+
+		"with the first item", token)
 }
 
-func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
-	s, ok := a.requestedPod(w, r)
-	if !ok {
-		return
-	}
-	record, err := s.record()
+func (a readAPI) get(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
+	record, err := a.requestedRecord(r)
 	if err != nil {
-		a.internalError(w, err)
-		return
+		return err
 	}
 	record.WhatIf, record.WhatIfUnknown = whatif.Predict(record)
-	text, err := api.EncodeLine(record)
-	a.send(w, r, text, err)
+	return respond(w, r, record)
 }
 
-func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
-	s, ok := a.requestedPod(w, r)
-	if !ok {
-		return
-	}
-	record, err := s.record()
+func (a readAPI) trace(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
+	record, err := a.requestedRecord(r)
 	if err != nil {
-		a.internalError(w, err)
-		return
+		return err
 	}
 	text, err := api.EncodeLine(traceevent.New(record))
-	if err == nil {
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
+	if err != nil {
+		return err
 	}
-	a.send(w, r, text, err)
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", fileName(record)))
+	responseJSON(w, r, append(text, '\n'))
+	return nil
 }
 
 // fileName returns a file name that contains only characters that every file system accepts. Valid names of namespaces
@@ -182,27 +168,22 @@ func fileName(record api.Record) string {
 	return string(name)
 }
 
-// requestedPod returns the pod that a request names. If the request has a UID, requestedPod returns the pod with this
-// UID. If the request has no UID, requestedPod returns the latest pod with the name in the request. If the agent does
-// not know the pod, requestedPod writes an error response and returns false.
-func (a readAPI) requestedPod(w http.ResponseWriter, r *http.Request) (startUp, bool) {
-	if _, ok := a.parseQuery(w, r, nil, "uid"); !ok {
-		return startUp{}, false
-	}
+// requestedRecord returns the record of the pod that a request names. If the request has a UID, the record belongs to
+// the pod with this UID. If the request has no UID, the record belongs to the latest pod with the name in the request.
+func (a readAPI) requestedRecord(r *http.Request) (api.Record, error) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("name"), r.URL.Query().Get("uid")
-	all, ok := a.startUps(w, r, func(k filter.Key, u string) bool {
+	all, err := a.startUps(r, func(k filter.Key, u string) bool {
 		return k.Namespace == namespace && k.Name == name && (uid == "" || u == uid)
 	})
-	if !ok {
-		return startUp{}, false
+	if err != nil {
+		return api.Record{}, err
 	}
 	if len(all) == 0 {
 		reason := fmt.Sprintf("no pod %.63s/%.253s is known on this node", namespace, name)
 		if uid != "" {
 			reason = fmt.Sprintf("no pod %.63s/%.253s with the UID %.63s is known on this node", namespace, name, uid)
 		}
-		writeError(w, http.StatusNotFound, "not_found", reason)
-		return startUp{}, false
+		return api.Record{}, refuse(http.StatusNotFound, "not_found", reason)
 	}
-	return all[0], true
+	return all[0].record()
 }

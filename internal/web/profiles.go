@@ -43,7 +43,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	length, err := profileLength(r.URL.Query().Get("seconds"))
 	if err != nil {
-		badRequest(w, err.Error())
+		writeError(w, http.StatusBadRequest, "bad_request", err.Error())
 		return
 	}
 	select {

@@ -11,22 +11,18 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.parseQuery(w, r, []string{"namespace"}, "registry", "limit")
-	if !ok {
-		return
+func (a readAPI) pulls(w http.ResponseWriter, r *http.Request, f filter.Filter) error {
+	limit, err := limitOf(r)
+	if err != nil {
+		return err
 	}
-	limit, ok := limitOf(w, r)
-	if !ok {
-		return
+	now, err := ask(a, r, a.Pulls)
+	if err != nil {
+		return err
 	}
-	now, ok := ask(a, w, r, a.Pulls)
-	if !ok {
-		return
-	}
-	records, ok := a.pullRecords(w, r)
-	if !ok {
-		return
+	records, err := a.pullRecords(r)
+	if err != nil {
+		return err
 	}
 	registry := r.URL.Query().Get("registry")
 	meant := func(namespace, host string) bool {
@@ -52,7 +48,7 @@ func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 		return lastOf(q).Compare(lastOf(p).Time)
 	})
 	list.Recent = list.Recent[:min(limit, len(list.Recent))]
-	a.response(w, r, list)
+	return respond(w, r, list)
 }
 
 // lastOf returns the latest known time of a pull.
@@ -60,33 +56,29 @@ func lastOf(p api.RecentPullRecord) api.Instant {
 	return cmp.Or(p.FinishedAt, p.StartedAt, p.RequestedAt)
 }
 
-func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.parseQuery(w, r, nil); !ok {
-		return
+func (a readAPI) registries(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
+	now, err := ask(a, r, a.Pulls)
+	if err != nil {
+		return err
 	}
-	now, ok := ask(a, w, r, a.Pulls)
-	if !ok {
-		return
-	}
-	records, ok := a.pullRecords(w, r)
-	if !ok {
-		return
+	records, err := a.pullRecords(r)
+	if err != nil {
+		return err
 	}
 	sums := newRegistrySums()
 	for _, record := range records {
 		sums.add(record.Pulls)
 	}
 	sums.addLive(now.Records())
-	a.response(w, r, sums.list())
+	return respond(w, r, sums.list())
 }
 
 // pullRecords returns one record for each start-up, with the image pulls of the start-up. If a pod was deleted and its
-// start-up had no pulls, pullRecords omits this start-up. If pullRecords cannot read a record, it writes an error
-// response and returns false.
-func (a readAPI) pullRecords(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
-	timelines, ok := ask(a, w, r, a.Timelines)
-	if !ok {
-		return nil, false
+// start-up had no pulls, pullRecords omits this start-up.
+func (a readAPI) pullRecords(r *http.Request) ([]api.Record, error) {
+	timelines, err := ask(a, r, a.Timelines)
+	if err != nil {
+		return nil, err
 	}
 	var records []api.Record
 	for _, t := range timelines {
@@ -99,10 +91,9 @@ func (a readAPI) pullRecords(w http.ResponseWriter, r *http.Request) ([]api.Reco
 		}
 		record, _, err := e.Record()
 		if err != nil {
-			a.internalError(w, err)
-			return nil, false
+			return nil, err
 		}
 		records = append(records, record)
 	}
-	return records, true
+	return records, nil
 }

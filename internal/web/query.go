@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,61 +18,49 @@ const (
 // parseQuery parses the filters of a request. parseQuery rejects invalid parameters. parseQuery also rejects a
 // parameter that is neither in "filters" nor in "others". If the agent ignored a misspelled filter, the request would
 // return everything.
-func (a readAPI) parseQuery(
-	w http.ResponseWriter, r *http.Request, filters []string, others ...string,
-) (filter.Filter, bool) {
+func (a readAPI) parseQuery(r *http.Request, filters []string, others ...string) (filter.Filter, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		badRequest(w, fmt.Sprintf("invalid query: %.200s: parameters must be "+
-			"percent-encoded, in the form NAME=VALUE&NAME=VALUE", err))
-		return filter.Filter{}, false
+		return filter.Filter{}, badRequest("invalid query: %.200s: parameters must be percent-encoded, in the form "+
+			"NAME=VALUE&NAME=VALUE", err)
 	}
 	known := slices.Concat(filters, others)
 	for name := range values {
 		if slices.Contains(known, name) {
 			continue
 		}
-		reason := fmt.Sprintf("unknown parameter %.80q: remove it, because this path has no parameters", name)
-		if len(known) > 0 {
-			reason = fmt.Sprintf("unknown parameter %.80q: must be one of %s", name,
-				strings.Join(slices.Sorted(slices.Values(known)), ", "))
+		if len(known) == 0 {
+			return filter.Filter{}, badRequest("unknown parameter %.80q: remove it, because this path has no "+
+				"parameters", name)
 		}
-		badRequest(w, reason)
-		return filter.Filter{}, false
+		return filter.Filter{}, badRequest("unknown parameter %.80q: must be one of %s", name,
+			strings.Join(slices.Sorted(slices.Values(known)), ", "))
 	}
 	for _, name := range others {
 		if n := len(values[name]); n > 1 {
-			badRequest(w, fmt.Sprintf("%s is set %d times: set it once", name, n))
-			return filter.Filter{}, false
+			return filter.Filter{}, badRequest("%s is set %d times: set it once", name, n)
 		}
 		// The agent itself creates the tokens of the parameter "continue". A token that contains a long name can exceed
 		// the limit.
 		if len(values.Get(name)) > filter.MaxText && name != "continue" {
-			badRequest(w, fmt.Sprintf("%s is too long: must be at most %d bytes", name, filter.MaxText))
-			return filter.Filter{}, false
+			return filter.Filter{}, badRequest("%s is too long: must be at most %d bytes", name, filter.MaxText)
 		}
 	}
 	f, err := filter.Parse(values, a.API.Now(), filters...)
 	if err != nil {
-		badRequest(w, err.Error())
-		return filter.Filter{}, false
+		return filter.Filter{}, badRequest("%v", err)
 	}
-	return f, true
+	return f, nil
 }
 
-func badRequest(w http.ResponseWriter, reason string) {
-	writeError(w, http.StatusBadRequest, "bad_request", reason)
-}
-
-func limitOf(w http.ResponseWriter, r *http.Request) (int, bool) {
+func limitOf(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {
-		return defaultLimit, true
+		return defaultLimit, nil
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > maxLimit {
-		badRequest(w, fmt.Sprintf("limit: invalid value %.80q: must be 1 to %d", text, maxLimit))
-		return 0, false
+		return 0, badRequest("limit: invalid value %.80q: must be 1 to %d", text, maxLimit)
 	}
-	return limit, true
+	return limit, nil
 }

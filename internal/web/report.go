@@ -14,27 +14,22 @@ import (
 )
 
 // serveReport serves the sums of the past hours, including the start-ups in progress.
-func (a readAPI) serveReport(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "limit", "continue")
-	if !ok {
-		return
+func (a readAPI) serveReport(w http.ResponseWriter, r *http.Request, f filter.Filter) error {
+	limit, err := limitOf(r)
+	if err != nil {
+		return err
 	}
-	limit, ok := limitOf(w, r)
-	if !ok {
-		return
-	}
-	after, ok := itemAfter(w, r)
-	if !ok {
-		return
+	after, err := itemAfter(r)
+	if err != nil {
+		return err
 	}
 	if a.API.Tally == nil {
-		writeError(w, http.StatusNotFound, "not_found", "the agent keeps no sums for the report: start the agent with "+
+		return refuse(http.StatusNotFound, "not_found", "the agent keeps no sums for the report: start the agent with "+
 			"--history-limit=4MiB")
-		return
 	}
-	timelines, ok := ask(a, w, r, a.Timelines)
-	if !ok {
-		return
+	timelines, err := ask(a, r, a.Timelines)
+	if err != nil {
+		return err
 	}
 	var inProgress []api.Record
 	for _, t := range timelines {
@@ -55,7 +50,7 @@ func (a readAPI) serveReport(w http.ResponseWriter, r *http.Request) {
 		report.Continue = placeOf(report.Items[limit-1]).token()
 	}
 	report.Remaining = max(report.Remaining, 0)
-	a.response(w, r, report)
+	return respond(w, r, report)
 }
 
 // itemPosition is the position of an item in the response of the report. tally.Compare defines the order of the items.
@@ -81,10 +76,10 @@ func (p itemPosition) token() string {
 }
 
 // itemAfter parses the continue token of the report. Without a token, the result is nil.
-func itemAfter(w http.ResponseWriter, r *http.Request) (*itemPosition, bool) {
+func itemAfter(r *http.Request) (*itemPosition, error) {
 	token := r.URL.Query().Get("continue")
 	if token == "" {
-		return nil, true
+		return nil, nil
 	}
 	var p itemPosition
 	text, err := base64.RawURLEncoding.DecodeString(token)
@@ -92,8 +87,7 @@ func itemAfter(w http.ResponseWriter, r *http.Request) (*itemPosition, bool) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Kind == "" {
-		badRequest(w, badToken(token))
-		return nil, false
+		return nil, badToken(token)
 	}
-	return &p, true
+	return &p, nil
 }

@@ -44,23 +44,24 @@ type readAPI struct {
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := readAPI{Config: config, viewers: newShares(viewersPerClient)}
 	snapshots := newSlots(snapshotsAtOnce)
-	expensive := func(handler http.HandlerFunc) http.Handler {
-		return limits.atMost(snapshots, snapshotPatience, compressed(handler))
+	expensive := func(serve endpoint, filters []string, others ...string) http.Handler {
+		return limits.atMost(snapshots, snapshotPatience, compressed(a.handle(serve, filters, others...)))
 	}
-	mux.Handle("/api/v1/node", expensive(a.node))
-	mux.Handle("/api/v1/node/startup", expensive(a.nodeStartUp))
-	mux.Handle("/api/v1/pods", expensive(a.list))
-	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get))
-	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace))
-	mux.Handle("/api/v1/workloads/{namespace}/{kind}/{owner}", expensive(a.serveWorkload))
-	mux.Handle("/api/v1/pulls", expensive(a.pulls))
-	mux.Handle("/api/v1/registries", expensive(a.registries))
-	mux.Handle("/api/v1/totals", expensive(a.serveTotals))
-	mux.Handle("/api/v1/report", expensive(a.serveReport))
-	mux.Handle("/api/v1/phases", expensive(a.servePhases))
-	mux.Handle("/api/v1/evidence", expensive(a.evidence))
-	mux.Handle("/api/v1/objects/pods", expensive(a.serveObjects))
-	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed, because the server sends each change immediately
+	mux.Handle("/api/v1/node", expensive(a.node, nil))
+	mux.Handle("/api/v1/node/startup", expensive(a.nodeStartUp, nil))
+	mux.Handle("/api/v1/pods", expensive(a.list, podFilters(), "limit", "continue"))
+	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get, nil, "uid"))
+	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace, nil, "uid"))
+	mux.Handle("/api/v1/workloads/{namespace}/{kind}/{owner}", expensive(a.serveWorkload, nil, "revision"))
+	mux.Handle("/api/v1/pulls", expensive(a.pulls, []string{"namespace"}, "registry", "limit"))
+	mux.Handle("/api/v1/registries", expensive(a.registries, nil))
+	mux.Handle("/api/v1/totals", expensive(a.serveTotals, []string{"namespace", "since"}, "until"))
+	mux.Handle("/api/v1/report", expensive(a.serveReport, []string{"namespace", "since"}, "limit", "continue"))
+	mux.Handle("/api/v1/phases", expensive(a.servePhases, nil))
+	mux.Handle("/api/v1/evidence", expensive(a.evidence, nil))
+	mux.Handle("/api/v1/objects/pods", expensive(a.serveObjects, []string{"namespace", "name", "labelSelector"}))
+	// The stream is uncompressed, because the server sends each change immediately.
+	mux.HandleFunc("/api/v1/stream", a.handle(a.stream, streamFilters(), "last_event_id"))
 	mux.HandleFunc("/api/v1/openapi.json", compressed(document(docs.OpenAPI)))
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))
 }

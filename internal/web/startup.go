@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -24,13 +22,11 @@ type startUp struct {
 	gone  *history.Entry     // the entry in the history, if the pod was deleted; otherwise nil
 }
 
-// startUps returns the start-ups for which the function "accept" returns true, sorted by position. If startUps cannot
-// read the timelines, it writes an error response and returns false.
-func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
-	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {
-	timelines, ok := ask(a, w, r, a.Timelines)
-	if !ok {
-		return nil, false
+// startUps returns the start-ups for which the function "accept" returns true, sorted by position.
+func (a readAPI) startUps(r *http.Request, accept func(k filter.Key, uid string) bool) ([]startUp, error) {
+	timelines, err := ask(a, r, a.Timelines)
+	if err != nil {
+		return nil, err
 	}
 	all := make([]startUp, 0, len(timelines))
 	for _, t := range timelines {
@@ -46,7 +42,7 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 		}
 	}
 	slices.SortFunc(all, func(a, b startUp) int { return a.position().compare(b.position()) })
-	return all, true
+	return all, nil
 }
 
 // deletedPods returns the deleted pods in the history. The argument "timelines" contains the pods that still exist. If
@@ -114,11 +110,4 @@ func (p position) compare(q position) int {
 	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name),
 		cmp.Compare(q.CreatedAt, p.CreatedAt),
 		cmp.Compare(p.UID, q.UID))
-}
-
-// internalError logs an internal error and writes an error response.
-func (a readAPI) internalError(w http.ResponseWriter, err error) {
-	a.Logger.Error("cannot create the response to a request", zap.Error(err))
-	writeError(w, http.StatusInternalServerError, "internal",
-		"the agent cannot create the response: see the agent's log")
 }

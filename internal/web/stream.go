@@ -31,27 +31,21 @@ const (
 var errNotRead = errors.New("the agent closed the stream, because the client did not read within the write timeout")
 
 // stream sends changes to the client until the client disconnects or stops reading.
-func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.parseQuery(w, r, streamFilters(), "last_event_id")
-	if !ok {
-		return
-	}
+func (a readAPI) stream(w http.ResponseWriter, r *http.Request, f filter.Filter) error {
 	header := w.Header()
 	if r.Method == http.MethodHead {
 		header.Set("Content-Type", "text/event-stream")
-		return
+		return nil
 	}
 	leave, ok := a.viewers.takeSlot(r.RemoteAddr)
 	if !ok {
 		a.API.Live.Refused()
-		refuseViewer(w, errTooManyOfOne)
-		return
+		return refuseViewer(w, errTooManyOfOne)
 	}
 	defer leave()
 	viewer, err := a.API.Live.AddViewer(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("last_event_id")))
 	if err != nil {
-		refuseViewer(w, err)
-		return
+		return refuseViewer(w, err)
 	}
 	defer viewer.Close()
 	header.Set("Content-Type", "text/event-stream")
@@ -63,15 +57,16 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 		viewer.Disconnected()
 	}
 	a.Logger.Debug("viewer disconnected", zap.Error(err))
+	return nil
 }
 
 // errTooManyOfOne means that this client already has the maximum number of viewers for one client. In contrast,
 // live.ErrTooManyViewers means that all clients together have the maximum number of viewers.
 var errTooManyOfOne = errors.New("too many viewers from this address")
 
-func refuseViewer(w http.ResponseWriter, why error) {
+func refuseViewer(w http.ResponseWriter, why error) error {
 	w.Header().Set("Retry-After", "30")
-	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+": try again, or poll /api/v1/pods")
+	return refuse(http.StatusServiceUnavailable, "unavailable", why.Error()+": try again, or poll /api/v1/pods")
 }
 
 // streamFilters returns the names of all filters for pods, except the filter "gone". The filter "gone" concerns deleted

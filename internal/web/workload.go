@@ -27,19 +27,16 @@ const (
 // and contains the changes that would make the start-ups faster. If the request names one revision, the response covers
 // only the start-ups of this revision. The agent computes the summary for each request and keeps no summaries between
 // requests.
-func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.parseQuery(w, r, nil, "revision"); !ok {
-		return
-	}
-	revisions, ok := revisionsOf(w, r)
-	if !ok {
-		return
+func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {
+	revisions, err := revisionsOf(r)
+	if err != nil {
+		return err
 	}
 	namespace := r.PathValue("namespace")
 	owner := timeline.Owner{Kind: resourcetype.OwnerKind(r.PathValue("kind")), Name: r.PathValue("owner")}
-	records, earlier, ok := a.ownedBy(w, r, namespace, owner, revisions)
-	if !ok {
-		return
+	records, earlier, err := a.ownedBy(r, namespace, owner, revisions)
+	if err != nil {
+		return err
 	}
 	owner = timeline.Owner(records[0].Owner) // with the kind spelled as in the record
 	summary := workload.Summarize(records, workload.Options{Compare: revisions,
@@ -54,8 +51,7 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 			if earlier > 0 {
 				among = fmt.Sprintf(" among the latest %d start-ups of the workload", len(records))
 			}
-			unknownRevision(w, name, workloadText(namespace, owner), among, known)
-			return
+			return unknownRevision(name, workloadText(namespace, owner), among, known)
 		}
 	}
 	verdict := render.WorkloadVerdict(summary)
@@ -63,25 +59,24 @@ func (a readAPI) serveWorkload(w http.ResponseWriter, r *http.Request) {
 		verdict += fmt.Sprintf("; without %d earlier start-ups", earlier)
 	}
 	means, unknown := whatif.Means(records)
-	a.response(w, r, api.WorkloadRecord{Node: a.API.Node, Namespace: namespace, Owner: api.OwnerRecord(owner),
+	return respond(w, r, api.WorkloadRecord{Node: a.API.Node, Namespace: namespace, Owner: api.OwnerRecord(owner),
 		Earlier: earlier, Verdict: verdict, Summary: summary, Differences: render.Differences(summary),
 		WhatIf: means, WhatIfUnknown: unknown})
 }
 
 // revisionsOf returns the revisions in the request: one revision to summarize, or two revisions to compare. Without the
 // parameter "revision", the result is nil.
-func revisionsOf(w http.ResponseWriter, r *http.Request) ([]string, bool) {
+func revisionsOf(r *http.Request) ([]string, error) {
 	text := r.URL.Query().Get("revision")
 	if text == "" {
-		return nil, true
+		return nil, nil
 	}
 	names := strings.Split(text, ",")
 	if len(names) > 2 || slices.Contains(names, "") || len(names) == 2 && names[0] == names[1] {
-		badRequest(w, fmt.Sprintf("revision: invalid value %.80q: must be one revision, or two different revisions, "+
-			"separated by a comma", text))
-		return nil, false
+		return nil, badRequest("revision: invalid value %.80q: must be one revision, or two different revisions, "+
+			"separated by a comma", text)
 	}
-	return names, true
+	return names, nil
 }
 
 // workloadText names a workload in an error.
@@ -89,10 +84,10 @@ func workloadText(namespace string, owner timeline.Owner) string {
 	return fmt.Sprintf("%.63s %.63s/%.253s", owner.Kind, namespace, owner.Name)
 }
 
-// unknownRevision writes an error response for a revision without known start-ups. The argument "among" is a part of
+// unknownRevision returns the error for a revision without known start-ups. The argument "among" is a part of
 // the error text. The argument "among" says which start-ups the agent searched. If the agent searched all start-ups,
 // "among" is empty. The error names the latest known revisions.
-func unknownRevision(w http.ResponseWriter, name, workload, among string, known []string) {
+func unknownRevision(name, workload, among string, known []string) error {
 	reason := fmt.Sprintf("no start-up of %s with the revision %.63q is known on this node%s", workload, name, among)
 	var names []string
 	for _, name := range known[:min(len(known), maxHints)] {
@@ -101,7 +96,7 @@ func unknownRevision(w http.ResponseWriter, name, workload, among string, known 
 	if len(names) > 0 {
 		reason += "; known revisions: " + strings.Join(names, ", ")
 	}
-	writeError(w, http.StatusNotFound, "not_found", reason)
+	return refuse(http.StatusNotFound, "not_found", reason)
 }
 
 // maxHints is the maximum number of workloads or revisions that an error names.
@@ -149,14 +144,13 @@ func kindHint(kind string) string {
 
 // ownedBy returns the records of the latest start-ups of a workload's pods. The result "earlier" is the number of older
 // start-ups that the result "records" omits. ownedBy ignores the case of the owner's kind. If the argument "revisions"
-// has one element, ownedBy ignores the start-ups of other revisions. If ownedBy finds no start-up, or cannot read the
-// start-ups, it writes an error response and returns false. The error names other workloads of the namespace, or other
-// revisions.
-func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace string, owner timeline.Owner,
-	revisions []string) (records []api.Record, earlier int, ok bool) {
-	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })
-	if !ok {
-		return nil, 0, false
+// has one element, ownedBy ignores the start-ups of other revisions. If ownedBy finds no start-up, it returns an error
+// that names other workloads of the namespace, or other revisions.
+func (a readAPI) ownedBy(r *http.Request, namespace string, owner timeline.Owner, revisions []string) (
+	records []api.Record, earlier int, err error) {
+	all, err := a.startUps(r, func(k filter.Key, _ string) bool { return k.Namespace == namespace })
+	if err != nil {
+		return nil, 0, err
 	}
 	slices.SortStableFunc(all, func(a, b startUp) int { return b.createdAt.Compare(a.createdAt) })
 	var others []timeline.Owner
@@ -178,8 +172,7 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 		record, err := s.record()
 		switch {
 		case err != nil:
-			a.internalError(w, err)
-			return nil, 0, false
+			return nil, 0, err
 		case !matches(timeline.Owner(record.Owner)):
 		case len(revisions) == 1 && record.Revision != revisions[0]:
 			owner, found = timeline.Owner(record.Owner), true // with the kind spelled as in the record
@@ -195,12 +188,11 @@ func (a readAPI) ownedBy(w http.ResponseWriter, r *http.Request, namespace strin
 	}
 	switch {
 	case len(records) > 0:
-		return records, earlier, true
+		return records, earlier, nil
 	case found:
-		unknownRevision(w, revisions[0], workloadText(namespace, owner), "", otherRevisions)
-	default:
-		reason := fmt.Sprintf("no start-up of %s is known on this node", workloadText(namespace, owner))
-		writeError(w, http.StatusNotFound, "not_found", reason+hints(owner.Name, others)+kindHint(owner.Kind))
+		return nil, 0, unknownRevision(revisions[0], workloadText(namespace, owner), "", otherRevisions)
 	}
-	return nil, 0, false
+	reason := fmt.Sprintf("no start-up of %s is known on this node", workloadText(namespace, owner))
+	return nil, 0, refuse(http.StatusNotFound, "not_found",
+		reason+hints(owner.Name, others)+kindHint(owner.Kind))
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/podlapse/podlapse/pkg/api"
@@ -8,6 +9,23 @@ import (
 
 // problem is the body of every error response except the error responses of the health checks.
 type problem = api.Problem
+
+// refusal is the error of a request that the agent answers with an error response.
+type refusal struct {
+	status int
+	problem
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.Reason }
+
+func refuse(status int, word, reason string) error {
+	return &refusal{status, problem{Error: word, Reason: reason}}
+}
+
+func badRequest(format string, args ...any) error {
+	return refuse(http.StatusBadRequest, "bad_request", fmt.Sprintf(format, args...))
+}
 
 func writeError(w http.ResponseWriter, status int, word, reason string) {
 	writeJSON(w, status, problem{Error: word, Reason: reason})
