@@ -2,8 +2,6 @@ package web
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,15 +13,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// podFilters returns the parameters that select pods.
-func podFilters() []string { return filter.Names() }
-
 func (a readAPI) list(w http.ResponseWriter, r *http.Request, f filter.Filter) error {
 	limit, err := limitOf(r)
 	if err != nil {
 		return err
 	}
-	after, err := afterOf(r)
+	after, err := previousPosition[position](r)
 	if err != nil {
 		return err
 	}
@@ -97,38 +92,10 @@ func (p *podPage) text(remaining int) []byte {
 	}
 	p.written.WriteString(`]`)
 	if remaining > 0 {
-		p.written.WriteString(`,"continue":"` + p.last.token() + `","remaining":` + strconv.Itoa(remaining))
+		p.written.WriteString(`,"continue":"` + continueToken(p.last) + `","remaining":` + strconv.Itoa(remaining))
 	}
 	p.written.WriteString("}\n")
 	return p.written.Bytes()
-}
-
-// token returns the continue token, which contains the position of the last item of a response. The agent does not
-// store the token, so the token never expires.
-func (p position) token() string {
-	text, _ := json.Marshal(p) // cannot fail, because p contains only strings and a number
-	return base64.RawURLEncoding.EncodeToString(text)
-}
-
-func afterOf(r *http.Request) (*position, error) {
-	token := r.URL.Query().Get("continue")
-	if token == "" {
-		return nil, nil
-	}
-	var p position
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-	}
-	if err != nil || p.Name == "" {
-		return nil, badToken(token)
-	}
-	return &p, nil
-}
-
-func badToken(token string) error {
-	return badRequest("continue: invalid value %.80q: must be the token of the previous response, or unset to start "+
-		"with the first item", token)
 }
 
 func (a readAPI) get(w http.ResponseWriter, r *http.Request, _ filter.Filter) error {

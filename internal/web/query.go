@@ -1,6 +1,8 @@
 package web
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -63,4 +65,29 @@ func limitOf(r *http.Request) (int, error) {
 		return 0, badRequest("limit: invalid value %.80q: must be 1 to %d", text, maxLimit)
 	}
 	return limit, nil
+}
+
+// continueToken returns the continue token, which contains the position of the last item of a response. The agent does
+// not store the token, so the token never expires.
+func continueToken(position any) string {
+	text, _ := json.Marshal(position) // cannot fail, because positions contain only strings and numbers
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// previousPosition returns the position in the continue token of a request. Without a token, the result is nil.
+func previousPosition[P interface{ isValid() bool }](r *http.Request) (*P, error) {
+	token := r.URL.Query().Get("continue")
+	if token == "" {
+		return nil, nil
+	}
+	var p P
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil || !p.isValid() {
+		return nil, badRequest("continue: invalid value %.80q: must be the token of the previous response, or unset "+
+			"to start with the first item", token)
+	}
+	return &p, nil
 }

@@ -2,8 +2,6 @@ package web
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -19,7 +17,7 @@ func (a readAPI) serveReport(w http.ResponseWriter, r *http.Request, f filter.Fi
 	if err != nil {
 		return err
 	}
-	after, err := itemAfter(r)
+	after, err := previousPosition[itemPosition](r)
 	if err != nil {
 		return err
 	}
@@ -47,7 +45,7 @@ func (a readAPI) serveReport(w http.ResponseWriter, r *http.Request, f filter.Fi
 	})
 	if report.Remaining = len(report.Items) - limit; report.Remaining > 0 {
 		report.Items = report.Items[:limit]
-		report.Continue = placeOf(report.Items[limit-1]).token()
+		report.Continue = continueToken(placeOf(report.Items[limit-1]))
 	}
 	report.Remaining = max(report.Remaining, 0)
 	return respond(w, r, report)
@@ -70,24 +68,5 @@ func (p itemPosition) itemAt() api.ReportItem {
 	return api.ReportItem{Kind: p.Kind, Namespace: p.Namespace, Owner: api.OwnerRecord{Kind: p.OwnerKind, Name: p.Name}}
 }
 
-func (p itemPosition) token() string {
-	text, _ := json.Marshal(p) // cannot fail, because p contains only strings
-	return base64.RawURLEncoding.EncodeToString(text)
-}
-
-// itemAfter parses the continue token of the report. Without a token, the result is nil.
-func itemAfter(r *http.Request) (*itemPosition, error) {
-	token := r.URL.Query().Get("continue")
-	if token == "" {
-		return nil, nil
-	}
-	var p itemPosition
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-	}
-	if err != nil || p.Kind == "" {
-		return nil, badToken(token)
-	}
-	return &p, nil
-}
+// isValid reports whether a decoded continue token contains a position.
+func (p itemPosition) isValid() bool { return p.Kind != "" }

@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/podlapse/podlapse/docs"
+	"github.com/podlapse/podlapse/internal/filter"
 	"github.com/podlapse/podlapse/internal/history"
 	"github.com/podlapse/podlapse/internal/live"
 	"github.com/podlapse/podlapse/internal/tally"
@@ -49,7 +50,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	}
 	mux.Handle("/api/v1/node", expensive(a.node, nil))
 	mux.Handle("/api/v1/node/startup", expensive(a.nodeStartUp, nil))
-	mux.Handle("/api/v1/pods", expensive(a.list, podFilters(), "limit", "continue"))
+	mux.Handle("/api/v1/pods", expensive(a.list, filter.Names(), "limit", "continue"))
 	mux.Handle("/api/v1/pods/{namespace}/{name}", expensive(a.get, nil, "uid"))
 	mux.Handle("/api/v1/pods/{namespace}/{name}/trace", expensive(a.trace, nil, "uid"))
 	mux.Handle("/api/v1/workloads/{namespace}/{kind}/{owner}", expensive(a.serveWorkload, nil, "revision"))

@@ -106,6 +106,9 @@ func (s startUp) position() position {
 	return position{s.key.Namespace, s.key.Name, s.createdAt.UnixNano(), s.uid}
 }
 
+// isValid reports whether a decoded continue token contains a position.
+func (p position) isValid() bool { return p.Name != "" }
+
 func (p position) compare(q position) int {
 	return cmp.Or(cmp.Compare(p.Namespace, q.Namespace), cmp.Compare(p.Name, q.Name),
 		cmp.Compare(q.CreatedAt, p.CreatedAt),

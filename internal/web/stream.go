@@ -72,7 +72,7 @@ func refuseViewer(w http.ResponseWriter, why error) error {
 // streamFilters returns the names of all filters for pods, except the filter "gone". The filter "gone" concerns deleted
 // pods.
 func streamFilters() []string {
-	return slices.DeleteFunc(podFilters(), func(name string) bool { return name == "gone" })
+	return slices.DeleteFunc(filter.Names(), func(name string) bool { return name == "gone" })
 }
 
 // outlet writes events to one viewer.
