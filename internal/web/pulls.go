@@ -65,7 +65,7 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request, _ filter.Fil
 	if err != nil {
 		return err
 	}
-	sums := newRegistrySums()
+	sums := registrySums{}
 	for _, record := range records {
 		sums.add(record.Pulls)
 	}

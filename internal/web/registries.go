@@ -9,15 +9,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// registrySums counts the pulls of each registry.
-type registrySums struct {
-	byName map[string]*api.RegistryRecord
-}
-
-func newRegistrySums() *registrySums { return &registrySums{byName: map[string]*api.RegistryRecord{}} }
+// registrySums counts the pulls of each registry. The keys are the names of the registries.
+type registrySums map[string]*api.RegistryRecord
 
 // add counts the completed pulls of a start-up.
-func (r *registrySums) add(pulls []api.PullRecord) {
+func (r registrySums) add(pulls []api.PullRecord) {
 	for _, p := range pulls {
 		if !p.IsPull() || p.Outcome == imagepull.OutcomePulling {
 			continue
@@ -38,28 +34,28 @@ func (r *registrySums) add(pulls []api.PullRecord) {
 }
 
 // addLive counts the pulls in progress.
-func (r *registrySums) addLive(pulls []api.LivePullRecord) {
+func (r registrySums) addLive(pulls []api.LivePullRecord) {
 	for _, p := range pulls {
 		r.of(p.Registry).InProgress++
 	}
 }
 
-func (r *registrySums) of(name string) *api.RegistryRecord {
+func (r registrySums) of(name string) *api.RegistryRecord {
 	name = cmp.Or(name, imagepull.UnknownRegistry)
-	registry := r.byName[name]
+	registry := r[name]
 	if registry == nil {
 		registry = &api.RegistryRecord{Registry: name, Outcomes: map[imagepull.Outcome]int{},
 			Failures: map[imagepull.Failure]int{}}
-		r.byName[name] = registry
+		r[name] = registry
 	}
 	return registry
 }
 
 // list returns the registries sorted by name.
-func (r *registrySums) list() api.RegistryList {
+func (r registrySums) list() api.RegistryList {
 	list := api.RegistryList{Items: []api.RegistryRecord{}}
-	for _, name := range slices.Sorted(maps.Keys(r.byName)) {
-		list.Items = append(list.Items, *r.byName[name])
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		list.Items = append(list.Items, *r[name])
 	}
 	return list
 }

@@ -45,7 +45,7 @@ func TestRegistriesExcludeResumedPulls(t *testing.T) {
 		return api.PullRecord{Registry: registry, Outcome: imagepull.OutcomeDownloaded, Resumed: resumed,
 			Download: &api.DownloadRecord{Length: api.Seconds(10 * time.Second), Bytes: 1000}}
 	}
-	sums := newRegistrySums()
+	sums := registrySums{}
 	sums.add([]api.PullRecord{
 		pull("r.example", false), pull("r.example", false), pull("resumed.example", true),
 		{Registry: "r.example", Outcome: imagepull.OutcomeFailed, Failure: imagepull.FailureDNS, Unconfirmed: true},
