@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -97,7 +96,7 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 // NodeOf returns the node of a pod. If the pod has no node, NodeOf fails with ErrNotBound. If the pod does not exist,
 // the error is a *client.Refusal with the status 404.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
-	pod, err := getPath[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
+	pod, err := get[pod](ctx, c, wholeObjects, nil, "api", "v1", "namespaces", namespace, "pods", name)
 	if err != nil {
 		return "", fmt.Errorf("get pod %s/%s: %w", terminal.ShortName(namespace), terminal.ShortName(name), err)
 	}
@@ -109,16 +108,16 @@ func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, e
 
 // Namespaces returns the names of at most 500 namespaces.
 func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
-	return c.names(ctx, "namespaces")
+	return c.names(ctx, "api", "v1", "namespaces")
 }
 
 // Pods returns the names of at most 500 pods of a namespace.
 func (c *Cluster) Pods(ctx context.Context, namespace string) ([]string, error) {
-	return c.names(ctx, "namespaces", namespace, "pods")
+	return c.names(ctx, "api", "v1", "namespaces", namespace, "pods")
 }
 
 func (c *Cluster) names(ctx context.Context, path ...string) ([]string, error) {
-	objects, err := getPath[list[object]](ctx, c, namesOnly, firstPage(), path...)
+	objects, err := get[list[object]](ctx, c, namesOnly, firstPage(), path...)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", path[len(path)-1], err)
 	}
@@ -137,15 +136,10 @@ const (
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// getPath requests a path below /api/v1 and decodes the response.
-func getPath[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
+// get requests a path of the API server and decodes the response.
+func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	address := c.address(path...)
 	address.RawQuery = query.Encode()
-	return getAt[A](ctx, c, accept, address)
-}
-
-// getAt sends a request to an address of the API server and decodes the response.
-func getAt[A any](ctx context.Context, c *Cluster, accept string, address *url.URL) (A, error) {
 	var decoded A
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -174,14 +168,9 @@ func getAt[A any](ctx context.Context, c *Cluster, accept string, address *url.U
 	return decoded, nil
 }
 
+// address returns the URL of a path on the API server.
 func (c *Cluster) address(path ...string) *url.URL {
-	return c.addressIn([]string{"api", "v1"}, path...)
-}
-
-// addressIn returns the URL of the path "root/path" on the API server. The argument "root" is the path of an API
-// group, for example apis/apps/v1.
-func (c *Cluster) addressIn(root []string, path ...string) *url.URL {
-	segments := slices.Clone(root)
+	var segments []string
 	for _, segment := range path {
 		segments = append(segments, url.PathEscape(segment))
 	}

@@ -122,7 +122,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	best := map[string]pod{}
 	for {
-		page, err := getPath[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
+		page, err := get[list[pod]](ctx, c, wholeObjects, query, "api", "v1", "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
 			query.Del("continue") // the continue token is no longer valid, so request the first page again
 			continue
@@ -199,7 +199,7 @@ func (c *Cluster) agentOf(p pod) Agent {
 	}
 	target := scheme + p.Metadata.Name + ":" + strconv.Itoa(port)
 	proxy := url.URL{Scheme: c.server.Scheme, Host: c.server.Host}
-	proxy.Path = c.address("namespaces", c.namespace, "pods", target, "proxy").Path
+	proxy.Path = c.address("api", "v1", "namespaces", c.namespace, "pods", target, "proxy").Path
 	plain := "http"
 	if scheme != "" {
 		plain = "https"

@@ -24,7 +24,7 @@ const maxProblem = 64 << 10
 // WebSocket. Each message begins with a byte that names the channel: 0 for data, 1 for errors. The first message of
 // each channel contains the port.
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
-	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
+	address := c.address("api", "v1", "namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
 	upgrading := *c.http
 	upgrading.Transport = upgradesOnly{cmp.Or(c.http.Transport, http.DefaultTransport)}

@@ -35,8 +35,8 @@ func (c *Cluster) RevisionNumber(ctx context.Context, namespace, kind, name, rev
 	default:
 		return 0, nil
 	}
-	address := c.addressIn([]string{"apis", "apps", "v1"}, "namespaces", namespace, resource, object)
-	found, err := getAt[numbered](ctx, c, wholeObjects, address)
+	found, err := get[numbered](ctx, c, wholeObjects, nil, "apis", "apps", "v1", "namespaces", namespace, resource,
+		object)
 	if err != nil {
 		return 0, fmt.Errorf("get %s %s/%s: %w", resource, namespace, object, err)
 	}
