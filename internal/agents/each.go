@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,28 +113,21 @@ func (a Agent) explain(err error) error {
 
 // withListener returns a client that calls the function "responded" after each response.
 func withListener(c client.Client, responded func()) client.Client {
-	client := http.Client{}
-	if c.HTTP != nil {
-		client = *c.HTTP
-	}
-	client.Transport = listener{client.Transport, responded}
+	client := *cmp.Or(c.HTTP, http.DefaultClient)
+	client.Transport = listener{cmp.Or(client.Transport, http.DefaultTransport), responded}
 	c.HTTP = &client
 	return c
 }
 
 // listener is a transport that reports responses.
 type listener struct {
-	next      http.RoundTripper // nil for the default transport
+	http.RoundTripper
 	responded func()
 }
 
 // RoundTrip implements http.RoundTripper.
 func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
-	next := l.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(request)
+	response, err := l.RoundTripper.RoundTrip(request)
 	if err == nil {
 		l.responded()
 	}

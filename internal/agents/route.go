@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -83,13 +84,9 @@ type route struct {
 }
 
 func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
-	proxy := c.http.Transport
-	if proxy == nil {
-		proxy = http.DefaultTransport
-	}
 	dial := func(ctx context.Context) (net.Conn, error) { return c.dial(ctx, pod, port) }
 	return &route{
-		proxy: proxy, prefix: prefix, dial: dial, learned: &c.learned,
+		proxy: cmp.Or(c.http.Transport, http.DefaultTransport), prefix: prefix, dial: dial, learned: &c.learned,
 		target: url.URL{Scheme: scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(port))},
 		forward: &http.Transport{
 			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },

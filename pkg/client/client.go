@@ -5,6 +5,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -281,11 +282,7 @@ func (c Client) send(
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	client := c.HTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(c.HTTP, http.DefaultClient).Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("query the agent: %w", err)
 	}
