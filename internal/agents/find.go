@@ -44,22 +44,12 @@ type Agent struct {
 	route *route // nil if only the agent's address is known
 }
 
-// Dial opens a connection to the agent's port through the API server and the kubelet.
-func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
-	if a.route == nil {
-		return nil, errors.New(
-			"port-forward: the agent's pod is unknown: connect to the agent's address directly")
-	}
-	return a.route.dial(ctx)
-}
+// Dial opens a connection to the agent's port through the API server and the kubelet. The method Agents must have found
+// the agent.
+func (a Agent) Dial(ctx context.Context) (net.Conn, error) { return a.route.dial(ctx) }
 
-// Scheme returns the scheme of the agent's port: http or https.
-func (a Agent) Scheme() string {
-	if a.route == nil {
-		return "http"
-	}
-	return a.route.target.Scheme
-}
+// Scheme returns the scheme of the agent's port: http or https. The method Agents must have found the agent.
+func (a Agent) Scheme() string { return a.route.target.Scheme }
 
 func (a Agent) release() {
 	if a.route != nil {
