@@ -176,25 +176,24 @@ func (p pod) ready() bool {
 // agentOf returns the agent in the pod "p". The agent's port has the name "metrics" in the pod's specification. The
 // agent uses HTTPS if the readiness probe uses HTTPS.
 func (c *Cluster) agentOf(p pod) Agent {
-	port, scheme := defaultPort, ""
+	port, scheme := defaultPort, "http"
 	for _, container := range p.Spec.Containers {
 		for _, candidate := range container.Ports {
 			if candidate.Name == "metrics" {
 				port = candidate.ContainerPort
 				if container.ReadinessProbe.HTTPGet.Scheme == "HTTPS" {
-					scheme = "https:"
+					scheme = "https"
 				}
 			}
 		}
 	}
-	target := scheme + p.Metadata.Name + ":" + strconv.Itoa(port)
+	target := p.Metadata.Name + ":" + strconv.Itoa(port)
+	if scheme == "https" {
+		target = "https:" + target
+	}
 	proxy := url.URL{Scheme: c.server.Scheme, Host: c.server.Host}
 	proxy.Path = c.address("api", "v1", "namespaces", c.namespace, "pods", target, "proxy").Path
-	plain := "http"
-	if scheme != "" {
-		plain = "https"
-	}
-	route := c.route(p.Metadata.Name, plain, port, "/"+strings.TrimPrefix(proxy.Path, "/"))
+	route := c.route(p.Metadata.Name, scheme, port, "/"+strings.TrimPrefix(proxy.Path, "/"))
 	return Agent{
 		Client: client.Client{Server: proxy.String(),
 			HTTP: &http.Client{Transport: route, CheckRedirect: c.http.CheckRedirect}},
