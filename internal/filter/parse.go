@@ -21,9 +21,12 @@ const MaxText = 4096
 
 // parsers maps each parameter to its parser.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
-	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
-		f.Namespaces, err = list(value, "must be namespaces separated by commas")
-		return err
+	"namespace": func(f *Filter, value string, _ time.Time) error {
+		f.Namespaces = strings.Split(value, ",")
+		if slices.Contains(f.Namespaces, "") {
+			return fmt.Errorf("must be namespaces separated by commas")
+		}
+		return nil
 	},
 	"name": func(f *Filter, value string, _ time.Time) error {
 		if strings.Contains(strings.TrimSuffix(value, "*"), "*") {
@@ -123,14 +126,6 @@ func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 		}
 	}
 	return f, nil
-}
-
-func list(value, want string) ([]string, error) {
-	items := strings.Split(value, ",")
-	if slices.Contains(items, "") {
-		return nil, fmt.Errorf("%s", want)
-	}
-	return items, nil
 }
 
 // parseWords parses a comma-separated list of known words.
