@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -83,16 +84,12 @@ func (t *Tally) hourAt(at, now time.Time) int {
 	if start.Before(oldest(now)) {
 		return -1
 	}
-	i := len(t.hours)
-	for i > 0 && t.hours[i-1].start.After(start) {
-		i--
+	i, found := slices.BinarySearchFunc(t.hours, start, func(h hour, start time.Time) int {
+		return h.start.Compare(start)
+	})
+	if !found {
+		t.hours = slices.Insert(t.hours, i, hour{start, newHour(t.config.Node)})
 	}
-	if i > 0 && t.hours[i-1].start.Equal(start) {
-		return i - 1
-	}
-	t.hours = append(t.hours, hour{})
-	copy(t.hours[i+1:], t.hours[i:])
-	t.hours[i] = hour{start, newHour(t.config.Node)}
 	return i
 }
 
@@ -103,16 +100,12 @@ func oldest(now time.Time) time.Time { return now.UTC().Add(-Kept).Truncate(time
 func (t *Tally) forget(now time.Time) {
 	for n := len(t.hours); n > 0 && t.hours[n-1].start.After(now); n = len(t.hours) {
 		later := t.hours[n-1].sums
-		t.hours[n-1] = hour{}
-		t.hours = t.hours[:n-1]
+		t.hours = slices.Delete(t.hours, n-1, n)
 		i := t.hourAt(now, now)
 		t.adjustLimit(i)
 		t.hours[i].sums.Merge(later)
 	}
-	for len(t.hours) > 0 && t.hours[0].start.Before(oldest(now)) {
-		t.hours[0] = hour{}
-		t.hours = t.hours[1:]
-	}
+	t.hours = slices.DeleteFunc(t.hours, func(h hour) bool { return h.start.Before(oldest(now)) })
 }
 
 // leastClockChange is the smallest shift of the wall clock against the monotonic clock that counts as a clock change.
@@ -150,8 +143,7 @@ func (t *Tally) compact() {
 		// If t.began is later than the start of the hour t.hours[1], as can happen after Restore, t.began stays the
 		// same. time.Time.Add keeps the monotonic clock reading of t.began.
 		t.began = t.began.Add(max(t.hours[1].start.Sub(t.began), 0))
-		t.hours[0] = hour{}
-		t.hours = t.hours[1:]
+		t.hours = slices.Delete(t.hours, 0, 1)
 	}
 	if t.size() > t.config.Bytes {
 		t.hours[0].sums.fold()
