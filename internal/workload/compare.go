@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,14 +27,8 @@ const (
 // compare compares two groups of start-ups. Several comparisons can belong to one question, for example one comparison
 // for each node. The argument "comparisons" is the number of comparisons that belong to the question.
 func compare(first, second []*sample, comparisons int) api.WorkloadDifference {
-	totals := func(samples []*sample) []interval {
-		list := make([]interval, 0, len(samples))
-		for _, s := range samples {
-			list = append(list, s.total)
-		}
-		return list
-	}
-	t := compareDurations(totals(first), totals(second), comparisons)
+	total := func(s *sample) interval { return s.total }
+	t := compareDurations(mapped(first, total), mapped(second, total), comparisons)
 	d := api.WorkloadDifference{
 		Verdict: t.verdict, Seconds: api.Seconds(t.difference), Error: api.Seconds(t.err), P: t.p,
 		PWithErrors: t.pWithErrors, Parts: []api.WorkloadPart{}, Other: api.Seconds(t.difference),
@@ -62,21 +57,21 @@ func compareDurations(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }
 	high := func(i interval) time.Duration { return i.high }
-	difference := mean(mapIntervals(second, estimate)) - mean(mapIntervals(first, estimate))
-	least := mean(mapIntervals(second, low)) - mean(mapIntervals(first, high))
-	most := mean(mapIntervals(second, high)) - mean(mapIntervals(first, low))
+	difference := mean(mapped(second, estimate)) - mean(mapped(first, estimate))
+	least := mean(mapped(second, low)) - mean(mapped(first, high))
+	most := mean(mapped(second, high)) - mean(mapped(first, low))
 	t := tested{verdict: api.TooFew, difference: difference, err: max(difference-least, most-difference)}
 	if len(first) < MinStartUps || len(second) < MinStartUps {
 		return t
 	}
 	sign := cmp.Compare(difference, 0)
-	p, shift := RankTest(mapIntervals(first, estimate), mapIntervals(second, estimate))
+	p, shift := RankTest(mapped(first, estimate), mapped(second, estimate))
 	worst := 1.0
 	switch {
 	case sign > 0:
-		worst = leastFavorable(mapIntervals(first, high), mapIntervals(second, low))
+		worst = leastFavorable(mapped(first, high), mapped(second, low))
 	case sign < 0:
-		worst = leastFavorable(mapIntervals(second, high), mapIntervals(first, low))
+		worst = leastFavorable(mapped(second, high), mapped(first, low))
 	}
 	corrected := func(p float64) float64 { return min(p*float64(comparisons), 1) }
 	t.p, t.pWithErrors = corrected(p), corrected(worst)
@@ -92,10 +87,11 @@ func compareDurations(first, second []interval, comparisons int) tested {
 	return t
 }
 
-func mapIntervals(list []interval, value func(interval) time.Duration) []time.Duration {
-	values := make([]time.Duration, 0, len(list))
-	for _, i := range list {
-		values = append(values, value(i))
+// mapped returns the value of each element of a list.
+func mapped[E, V any](list []E, value func(E) V) []V {
+	values := make([]V, 0, len(list))
+	for _, e := range list {
+		values = append(values, value(e))
 	}
 	return values
 }
@@ -135,23 +131,17 @@ func partsOf(first, second []*sample, whole time.Duration) (parts, unproven []ap
 // candidatesOf returns the candidates for partsOf. Their p-values are not yet corrected for the number of candidates.
 func candidatesOf(first, second []*sample, whole time.Duration) []api.WorkloadPart {
 	before, after := meansByWork(first), meansByWork(second)
-	var keys []work
-	for key := range before {
-		keys = append(keys, key)
-	}
-	for key := range after {
-		if _, known := before[key]; !known {
-			keys = append(keys, key)
-		}
-	}
+	both := maps.Clone(before)
+	maps.Copy(both, after)
 	candidates := []api.WorkloadPart{}
-	for _, key := range keys {
+	for key := range both {
 		difference := after[key] - before[key]
 		if key.phase == timeline.PhaseUnattributed ||
 			max(difference, -difference).Seconds() < minPart*max(whole, -whole).Seconds() {
 			continue
 		}
-		t := compareDurations(intervalsOf(first, key), intervalsOf(second, key), 1)
+		timeOf := func(s *sample) interval { return s.timeOf(key) }
+		t := compareDurations(mapped(first, timeOf), mapped(second, timeOf), 1)
 		p := max(t.p, t.pWithErrors)
 		if t.verdict != api.MoreThanNoise || cmp.Compare(t.difference, 0) != cmp.Compare(difference, 0) {
 			p = 1
@@ -168,12 +158,4 @@ func meansByWork(samples []*sample) map[work]time.Duration {
 		means[work{phase.Phase, phase.Cause}] = phase.Mean.Duration()
 	}
 	return means
-}
-
-func intervalsOf(samples []*sample, key work) []interval {
-	list := make([]interval, 0, len(samples))
-	for _, s := range samples {
-		list = append(list, s.timeOf(key))
-	}
-	return list
 }

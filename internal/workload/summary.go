@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,8 +37,7 @@ func Summarize(records []api.Record, options Options) api.WorkloadSummary {
 		}
 	}
 	if len(samples) > 0 {
-		durations := durationsOf(samples)
-		s.Durations = &durations
+		s.Durations = new(durationsOf(samples))
 		slowest := slices.MaxFunc(samples, func(a, b *sample) int {
 			return cmp.Compare(a.total.estimate, b.total.estimate)
 		}).record
@@ -81,12 +81,9 @@ func countStartUp(c *api.WorkloadCounts, record *api.Record) (*sample, bool) {
 
 // durationsOf returns the mean and the percentiles of the samples' durations. The list of samples must not be empty.
 func durationsOf(samples []*sample) api.WorkloadDurations {
-	var estimates, lows, highs []time.Duration
-	for _, s := range samples {
-		estimates = append(estimates, s.total.estimate)
-		lows = append(lows, s.total.low)
-		highs = append(highs, s.total.high)
-	}
+	estimates := mapped(samples, func(s *sample) time.Duration { return s.total.estimate })
+	lows := mapped(samples, func(s *sample) time.Duration { return s.total.low })
+	highs := mapped(samples, func(s *sample) time.Duration { return s.total.high })
 	average := mean(estimates)
 	d := api.WorkloadDurations{StartUps: len(samples), Mean: api.Seconds(average),
 		MeanError: api.Seconds(mean(highs) - average)}
@@ -144,11 +141,7 @@ func phaseMeans(samples []*sample) []api.WorkloadPhase {
 			errs[key].add(share.err, len(samples))
 		}
 	}
-	keys := make([]work, 0, len(sums))
-	for key := range sums {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b work) int {
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b work) int {
 		return cmp.Or(cmp.Compare(sums[b].mean(len(samples)), sums[a].mean(len(samples))),
 			cmp.Compare(a.phase, b.phase),
 			cmp.Compare(a.cause, b.cause))
