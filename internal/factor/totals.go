@@ -144,10 +144,8 @@ func (t *Totals) registry(name string) *registryTotals {
 // Record returns the totals in the form of the API's response.
 func (t *Totals) Record() api.TotalsRecord {
 	sums := t.sums
-	sums.Phases, sums.Merged = []api.PhaseTotals{}, slices.Sorted(maps.Keys(t.merged))
-	if sums.Merged == nil {
-		sums.Merged = []timeline.Phase{}
-	}
+	sums.Phases = []api.PhaseTotals{}
+	sums.Merged = append([]timeline.Phase{}, slices.Sorted(maps.Keys(t.merged))...)
 	for _, phase := range slices.Sorted(maps.Keys(t.phases)) {
 		sums.Phases = append(sums.Phases, t.phases[phase])
 	}

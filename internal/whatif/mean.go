@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -113,11 +114,7 @@ func latestRecords(records []api.Record) []*api.Record {
 			latest[id] = record
 		}
 	}
-	list := make([]*api.Record, 0, len(latest))
-	for _, record := range latest {
-		list = append(list, record)
-	}
-	return list
+	return slices.Collect(maps.Values(latest))
 }
 
 // total holds the sums of the predictions for one change. Durations are at most maxLength, so sums in float64 are
