@@ -139,13 +139,12 @@ func (f *Fleet) keptAll(begin time.Time) bool {
 	return begin.Equal(begin.UTC().Truncate(time.Hour)) && !begin.Before(f.since) && begin.Sub(f.since) < time.Minute
 }
 
-func entry[K comparable](sums map[K]*sum, key K) *sum {
-	s := sums[key]
-	if s == nil {
-		s = &sum{}
-		sums[key] = s
+// entry returns the value of a key. If the key is missing, entry adds it with a zero value.
+func entry[K comparable, V any](values map[K]*V, key K) *V {
+	if values[key] == nil {
+		values[key] = new(V)
 	}
-	return s
+	return values[key]
 }
 
 func workloadName(item api.ReportItem) string {

@@ -53,11 +53,7 @@ func (f *Fleet) losses() losses {
 			continue
 		}
 		s := f.cells[c]
-		workload := result.byWorkload[c.workload]
-		if workload == nil {
-			workload = &loss{}
-			result.byWorkload[c.workload] = workload
-		}
+		workload := entry(result.byWorkload, c.workload)
 		unfinished := float64(s.startUpCount()-s.successCount()) / float64(max(s.startUpCount(), 1))
 		for _, cause := range causes {
 			observed, should := s.causes[cause], expected(cause)
@@ -69,10 +65,7 @@ func (f *Fleet) losses() losses {
 			}
 			workload.base += should
 			workload.add(string(cause), observed-should)
-			if result.byCause[cause] == nil {
-				result.byCause[cause] = &loss{}
-			}
-			result.byCause[cause].add(c.workload+" on node "+c.node, observed-should)
+			entry(result.byCause, cause).add(c.workload+" on node "+c.node, observed-should)
 		}
 	}
 	return result

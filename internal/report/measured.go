@@ -59,12 +59,7 @@ func (r *MeasuredRows) Row(name string) *MeasuredRow {
 	if *r == nil {
 		*r = MeasuredRows{}
 	}
-	row := (*r)[name]
-	if row == nil {
-		row = &MeasuredRow{}
-		(*r)[name] = row
-	}
-	return row
+	return entry(*r, name)
 }
 
 // toRow converts the sums into a row of the report. The argument "base" is the observed time minus the lost
