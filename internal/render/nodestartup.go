@@ -7,6 +7,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // NodeStartUp draws the start-up of a node. The text contains the verdict, a table of the phases with bars on one time
@@ -27,7 +28,15 @@ func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
 		origin += "\nreconstructed: the agent started after this start-up"
 	}
 	out.WriteString(page.Wrap(origin) + "\n\n")
-	writeNodePhases(&out, record, page)
+	phases := make([]api.PhaseRecord, 0, len(record.Phases))
+	for _, phase := range record.Phases {
+		name, of := nodePhaseNames(phase)
+		phases = append(phases, api.PhaseRecord{
+			Phase: timeline.Phase(name), Container: of, Cause: phase.Cause, StartAt: phase.StartAt, EndAt: phase.EndAt,
+			Length: phase.Length, Error: phase.Error, Open: phase.Open,
+		})
+	}
+	writePhases(&out, "OF", phases, record.BootedAt.Time, record.Total.Duration(), page)
 	writeTaints(&out, record, page)
 	writeDaemonSets(&out, record.DaemonSets, page)
 	if len(record.NotReady) > 0 {
@@ -47,32 +56,6 @@ func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
 	return out.String()
 }
 
-// writeNodePhases draws the phases on a time axis.
-func writeNodePhases(out *strings.Builder, record api.NodeStartUpRecord, page terminal.Page) {
-	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
-		{Right: true}, {Right: true, Optional: true}, {Optional: true}, {}}}
-	layout.Add("PHASE", "OF", "TIME", "ACCURACY", "", "CAUSE")
-	for _, phase := range record.Phases {
-		name, of := nodePhaseNames(phase)
-		cause := terminal.Clean(string(phase.Cause))
-		if phase.Open {
-			cause += ", in progress"
-		}
-		layout.Add(name, of, SecondsText(phase.Length.Duration()), AccuracyText(phase.Error.Duration()), "", cause)
-	}
-	axis := axis{start: record.BootedAt.Time, total: record.Total.Duration(),
-		cells: max(page.Columns-layout.Width(), minBar)}
-	const barColumn, causeColumn = 4, 5
-	layout.Set(0, barColumn, axis.heading())
-	layout.StyleRow(0, terminal.Dim)
-	for i, phase := range record.Phases {
-		layout.Set(i+1, barColumn, axis.bar(phase.StartAt.Time, phase.EndAt.Time, phase.Open))
-		layout.Style(i+1, barColumn, CauseStyle(phase.Cause))
-		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))
-	}
-	layout.Write(out, page)
-}
-
 // nodePhaseNames returns the name of a phase and the object that the phase belongs to.
 func nodePhaseNames(phase api.NodePhaseRecord) (name, of string) {
 	name, of = phase.Phase, phase.Pod
@@ -86,7 +69,7 @@ func nodePhaseNames(phase api.NodePhaseRecord) (name, of string) {
 	case len(phase.Candidates) > 0:
 		of = strings.Join(phase.Candidates, " or ")
 	}
-	return terminal.Clean(name), terminal.Clean(of)
+	return name, of
 }
 
 func writeTaints(out *strings.Builder, record api.NodeStartUpRecord, page terminal.Page) {

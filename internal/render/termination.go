@@ -13,7 +13,7 @@ import (
 func writeTermination(out *strings.Builder, t api.TerminationRecord, page terminal.Page) {
 	out.WriteString("\n" + page.Paint(terminal.Bold, page.Wrap(terminal.Clean(t.Verdict))) + "\n")
 	out.WriteString("deletion requested " + t.RequestedAt.UTC().Format("2006-01-02 15:04:05.000 MST") + "\n\n")
-	writePhases(out, t.Phases, t.RequestedAt.Time, t.Total.Duration(), page)
+	writePhases(out, "CONTAINER", t.Phases, t.RequestedAt.Time, t.Total.Duration(), page)
 	if len(t.Containers) > 0 {
 		out.WriteString("\n")
 		writeStops(out, t.Containers, page)

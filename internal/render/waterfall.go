@@ -32,7 +32,7 @@ func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord
 		out.WriteString(page.Paint(terminal.Bold, line))
 	}
 	out.WriteString("\n" + page.Wrap(originText(record)) + "\n\n")
-	writePhases(&out, record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
+	writePhases(&out, "CONTAINER", record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
 	writeMerged(&out, record.Phases, page)
 	if len(record.Pulls) > 0 {
 		out.WriteString("\n")
@@ -89,13 +89,15 @@ func originText(record api.Record) string {
 	return text
 }
 
-// writePhases draws phases on a time axis. The axis begins at the time "from" and covers the duration "total".
+// writePhases draws phases on a time axis. The axis begins at the time "from" and covers the duration "total". The
+// argument "of" is the title of the column with the phases' containers. In the start-up of a node, this column contains
+// the objects that the phases belong to.
 func writePhases(
-	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
+	out *strings.Builder, of string, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
 ) {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.Clip},
 		{Right: true}, {Right: true, Optional: true}, {Optional: true}, {}}}
-	layout.Add("PHASE", "CONTAINER", "TIME", "ACCURACY", "", "CAUSE")
+	layout.Add("PHASE", of, "TIME", "ACCURACY", "", "CAUSE")
 	for _, phase := range phases {
 		cause := terminal.Clean(string(phase.Cause))
 		if phase.Open {
