@@ -170,14 +170,11 @@ func (c *reportConfig) text(r report.Report, page terminal.Page) (string, error)
 		return report.HTML(r, terminal.Clean)
 	}
 	var out strings.Builder
-	columns := page.Columns
 	if !page.Fit {
-		columns = 1 << 10 // wide enough that scripts get each sentence on one line
+		page.Columns = 1 << 10 // wide enough that scripts get each sentence on one line
 	}
 	paragraph := func(style terminal.Style, text string) {
-		for line := range strings.SplitSeq(terminal.Wrap(terminal.Clean(text), columns), "\n") {
-			out.WriteString(page.Paint(style, line) + "\n")
-		}
+		out.WriteString(page.Paragraph(style, terminal.Clean(text)))
 	}
 	paragraph(terminal.Bold, r.Summary)
 	for _, note := range r.Notes {

@@ -15,10 +15,8 @@ import (
 // and the missing evidence. The record can be untrusted.
 func NodeStartUp(record api.NodeStartUpRecord, page terminal.Page) string {
 	var out strings.Builder
-	verdict := terminal.Wrap("node "+terminal.Clean(record.Node)+": "+terminal.Clean(record.Verdict), page.Columns)
-	for line := range strings.SplitSeq(verdict, "\n") {
-		out.WriteString(page.Paint(terminal.Bold, line) + "\n")
-	}
+	verdict := "node " + terminal.Clean(record.Node) + ": " + terminal.Clean(record.Verdict)
+	out.WriteString(page.Paragraph(terminal.Bold, verdict))
 	const stamp = "2006-01-02 15:04:05 MST"
 	origin := "booted " + record.BootedAt.UTC().Format(stamp)
 	if record.ID != "" {

@@ -24,14 +24,8 @@ const minBar = 12
 func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
-	verdict := terminal.Wrap(name+": "+terminal.Clean(record.Verdict), page.Columns)
-	for i, line := range strings.Split(verdict, "\n") {
-		if i > 0 {
-			out.WriteString("\n")
-		}
-		out.WriteString(page.Paint(terminal.Bold, line))
-	}
-	out.WriteString("\n" + page.Wrap(originText(record)) + "\n\n")
+	out.WriteString(page.Paragraph(terminal.Bold, name+": "+terminal.Clean(record.Verdict)))
+	out.WriteString(page.Wrap(originText(record)) + "\n\n")
 	writePhases(&out, "CONTAINER", record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
 	writeMerged(&out, record.Phases, page)
 	if len(record.Pulls) > 0 {

@@ -16,14 +16,9 @@ import (
 // records.
 func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	var out strings.Builder
-	paragraph := func(style terminal.Style, text string) {
-		for line := range strings.SplitSeq(terminal.Wrap(text, page.Columns), "\n") {
-			out.WriteString(page.Paint(style, line) + "\n")
-		}
-	}
-	paragraph(terminal.Bold, name+": "+durationsText(s.Durations))
+	out.WriteString(page.Paragraph(terminal.Bold, name+": "+durationsText(s.Durations)))
 	if others := notMeasuredText(s.StartUps); others != "" {
-		paragraph("", "not included: "+others)
+		out.WriteString(page.Paragraph("", "not included: "+others))
 	}
 	if s.Durations != nil {
 		out.WriteString("\n")
@@ -33,7 +28,7 @@ func Workload(name string, s api.WorkloadSummary, page terminal.Page) string {
 	if differences := Differences(s); len(differences) > 0 {
 		out.WriteString("\nDIFFERENCES\n")
 		for _, difference := range differences {
-			paragraph("", difference)
+			out.WriteString(page.Paragraph("", difference))
 		}
 	}
 	return out.String()

@@ -23,6 +23,16 @@ func (p Page) Wrap(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// Paragraph wraps a clean text (see Clean), and adds a style and a line break to each line. In contrast to Wrap,
+// Paragraph also wraps the text if the field Fit is false.
+func (p Page) Paragraph(style Style, text string) string {
+	var out strings.Builder
+	for line := range strings.SplitSeq(Wrap(text, p.Columns), "\n") {
+		out.WriteString(p.Paint(style, line) + "\n")
+	}
+	return out.String()
+}
+
 // Style is the style of a text on a page with colors. A Style contains the parameters of the control sequence that
 // selects the style (ECMA-48, SGR). An empty Style is plain text.
 type Style string
