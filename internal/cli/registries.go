@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/factor"
@@ -30,20 +29,6 @@ func (c *registriesConfig) table() flags.Table {
 }
 
 func (c *registriesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
-
-// registryItem is a registry in JSON and YAML output.
-type registryItem struct {
-	Registry   string      `json:"registry"`
-	Factor     *float64    `json:"factor,omitempty"`
-	FactorNote string      `json:"factor_note,omitempty"`
-	Nodes      int         `json:"nodes"`
-	Pulls      int         `json:"pulls"`
-	Failures   int         `json:"failures"`
-	InProgress int         `json:"in_progress"`
-	Bytes      int64       `json:"bytes"`
-	P50        api.Seconds `json:"p50_seconds"`
-	P90        api.Seconds `json:"p90_seconds"`
-}
 
 func runRegistries(ctx context.Context, call Call) int {
 	var c registriesConfig
@@ -93,12 +78,12 @@ func registriesView() view[factor.Registry] {
 	count := func(value func(registry) int) func(registry) string {
 		return func(r registry) string { return fmt.Sprint(value(r)) }
 	}
-	duration := func(value func(registry) time.Duration) func(registry) string {
+	duration := func(value func(registry) api.Seconds) func(registry) string {
 		return func(r registry) string {
 			if r.Pulls == 0 {
 				return "-"
 			}
-			return render.SecondsText(value(r))
+			return render.SecondsText(value(r).Duration())
 		}
 	}
 	return view[registry]{
@@ -108,8 +93,8 @@ func registriesView() view[factor.Registry] {
 				style: func(r registry) terminal.Style { return factorStyle(r.Factor, slowRegistry) }},
 			{title: "PULLS", right: true, cell: count(func(r registry) int { return r.Pulls })},
 			{title: "FAILURES", right: true, cell: count(func(r registry) int { return r.Failures })},
-			{title: "P50", right: true, cell: duration(func(r registry) time.Duration { return r.P50 })},
-			{title: "P90", right: true, cell: duration(func(r registry) time.Duration { return r.P90 })},
+			{title: "P50", right: true, cell: duration(func(r registry) api.Seconds { return r.P50 })},
+			{title: "P90", right: true, cell: duration(func(r registry) api.Seconds { return r.P90 })},
 			{title: "IN PROGRESS", right: true, optional: true,
 				cell: count(func(r registry) int { return r.InProgress })},
 			{title: "NODES", wide: true, right: true, cell: count(func(r registry) int { return r.Nodes })},
@@ -119,27 +104,16 @@ func registriesView() view[factor.Registry] {
 		},
 		orders: registryOrders(), empty: "no pulls in the past hour",
 		resource: func(r registry) (namespace, name string) { return "", "registry/" + r.Registry },
-		object:   func(r registry) any { return registryItemOf(r) },
+		object:   func(r registry) any { return r },
 		whole: func(registries []registry) any {
-			items := []registryItem{}
-			for _, r := range registries {
-				items = append(items, registryItemOf(r))
-			}
 			return struct {
-				Items []registryItem `json:"items"`
-			}{items}
+				Items []registry `json:"items"`
+			}{append([]registry{}, registries...)}
 		},
 		id: registryName,
 		state: func(r registry) string {
 			return strings.Join([]string{factorState(r.Factor), fmt.Sprint(r.Pulls, r.Failures, r.InProgress)}, "|")
 		},
-	}
-}
-
-func registryItemOf(r factor.Registry) registryItem {
-	return registryItem{
-		Registry: r.Registry, Factor: r.Factor, FactorNote: r.Why, Nodes: r.Nodes, Pulls: r.Pulls, Failures: r.Failures,
-		InProgress: r.InProgress, Bytes: r.Bytes, P50: api.Seconds(r.P50), P90: api.Seconds(r.P90),
 	}
 }
 
@@ -150,7 +124,7 @@ func registryOrders() []order[factor.Registry] {
 		{"factor", bySize(func(r factor.Registry) float64 { return number(r.Factor) })},
 		{"pulls", bySize(func(r factor.Registry) int { return r.Pulls })},
 		{"failures", bySize(func(r factor.Registry) int { return r.Failures })},
-		{"duration", bySize(func(r factor.Registry) time.Duration { return r.P90 })},
+		{"duration", bySize(func(r factor.Registry) api.Seconds { return r.P90 })},
 		{"size", bySize(func(r factor.Registry) int64 { return r.Bytes })},
 		{"name", byText(registryName)},
 	}

@@ -265,8 +265,8 @@ func TestRegistriesCount(t *testing.T) {
 	if got[0].Why != "no measured download in the past hour" {
 		t.Errorf("the note of a registry without pulls is %q", got[0].Why)
 	}
-	if big := got[1]; big.P50 != 5*time.Second || big.P90 != 9*time.Second || big.Pulls != 10 || big.Bytes != 100<<20 ||
-		big.Nodes != 1 {
+	if big := got[1]; big.P50.Duration() != 5*time.Second || big.P90.Duration() != 9*time.Second ||
+		big.Pulls != 10 || big.Bytes != 100<<20 || big.Nodes != 1 {
 		t.Errorf("%+v", big)
 	}
 	if !fleet.NeedsPast() {

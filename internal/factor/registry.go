@@ -37,20 +37,25 @@ func (r *registrySums) add(totals api.RegistryTotals) {
 	}
 }
 
-// Registry contains the registry factor of one registry, and the data behind this factor.
+// Registry contains the registry factor of one registry, and the data behind this factor. The command "registries"
+// prints a Registry as JSON.
 type Registry struct {
-	Registry   string
-	Nodes      int // number of nodes with at least one pull: completed, failed or in progress
-	Pulls      int // number of pulls in the window that downloaded content and have a known duration
-	Failures   int
-	InProgress int
-	Bytes      int64
-	P50, P90   time.Duration // quantiles of the pulls' durations (see durations.quantile); 0 without pulls
+	Registry string `json:"registry"`
 	// Factor is the time of the registry's sized pulls, divided by the expected time for the same number of bytes. If
 	// no comparison is possible, Factor is nil and Why contains the reason.
-	Factor *float64
-	Lost   time.Duration // observed time of the compared pulls, minus their expected time; 0 if Factor is nil
-	Why    string
+	Factor *float64 `json:"factor,omitempty"`
+	Why    string   `json:"factor_note,omitempty"`
+	// Lost is the observed time of the compared pulls, minus their expected time. Lost is 0 if Factor is nil.
+	Lost  time.Duration `json:"-"`
+	Nodes int           `json:"nodes"` // number of nodes with at least one pull: completed, failed or in progress
+	// Pulls is the number of pulls in the window that downloaded content and have a known duration.
+	Pulls      int   `json:"pulls"`
+	Failures   int   `json:"failures"`
+	InProgress int   `json:"in_progress"`
+	Bytes      int64 `json:"bytes"`
+	// P50 and P90 are quantiles of the pulls' durations (see durations.quantile). Without pulls, P50 and P90 are 0.
+	P50 api.Seconds `json:"p50_seconds"`
+	P90 api.Seconds `json:"p90_seconds"`
 }
 
 // NeedsPast reports whether the comparison of at least one registry requires pulls from before the window. If a node
@@ -95,8 +100,8 @@ func (f *Fleet) Registries() []Registry {
 		}
 		result := Registry{
 			Registry: name, Nodes: r.nodes, Pulls: r.pulls.Pulls, Failures: r.pulls.Failures,
-			InProgress: r.pulls.InProgress, Bytes: r.pulls.Bytes, P50: r.durations.quantile(0.5),
-			P90: r.durations.quantile(0.9),
+			InProgress: r.pulls.InProgress, Bytes: r.pulls.Bytes, P50: api.Seconds(r.durations.quantile(0.5)),
+			P90: api.Seconds(r.durations.quantile(0.9)),
 		}
 		switch {
 		case name == api.OtherRegistries:

@@ -28,7 +28,7 @@ func TestQuantilesOfManyNodes(t *testing.T) {
 	}
 	slices.Sort(lengths)
 	got := fleetOf(all).Registries()[0]
-	for share, found := range map[float64]time.Duration{0.5: got.P50, 0.9: got.P90} {
+	for share, found := range map[float64]time.Duration{0.5: got.P50.Duration(), 0.9: got.P90.Duration()} {
 		want := time.Duration(lengths[int(share*float64(len(lengths)))-1]) * time.Millisecond
 		if deviation := float64(found-want) / float64(want); deviation < -0.1 || deviation > 0.1 {
 			t.Errorf("the quantile %v is %v, want %v within 10 %%", share, found, want)
