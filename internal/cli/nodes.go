@@ -41,24 +41,13 @@ type listedNode struct {
 
 // nodeItem is a node in JSON and YAML output.
 type nodeItem struct {
-	Node         string              `json:"node"`
-	Factor       *float64            `json:"factor,omitempty"`
-	FactorNote   string              `json:"factor_note,omitempty"`
-	StartUps     int                 `json:"start_ups"`
-	Lost         api.Seconds         `json:"lost_seconds"`
-	LostIn       []lostItem          `json:"lost_by_work,omitempty"`
+	factor.Node
 	Starting     int                 `json:"starting"`
 	WorstPhase   *api.StartingRecord `json:"worst_phase,omitempty"`
 	Evidence     api.EvidenceCounts  `json:"evidence"`
 	SourcesDown  []string            `json:"sources_down"`
 	ClockSkew    *api.SkewRecord     `json:"clock_skew,omitempty"`
 	AgentVersion string              `json:"agent_version"`
-}
-
-// lostItem is the lost time per start-up for one kind of work, in JSON and YAML output.
-type lostItem struct {
-	Work string      `json:"work"`
-	Lost api.Seconds `json:"lost_seconds"`
 }
 
 func runNodes(ctx context.Context, call Call) int {
@@ -252,7 +241,7 @@ func (n listedNode) lost() string {
 	if n.factor.Factor == nil {
 		return "-"
 	}
-	return render.SignedText(n.factor.Lost, 3)
+	return render.SignedText(n.factor.Lost.Duration(), 3)
 }
 
 // maxLostIn is the maximum number of kinds of work in the column LOST IN. The column omits each kind of work whose lost
@@ -267,8 +256,8 @@ const (
 func (n listedNode) lostIn() string {
 	var works []string
 	for _, w := range n.factor.LostIn {
-		if w.Lost >= leastLost && len(works) < maxLostIn {
-			works = append(works, w.Work+" "+render.SecondsText(w.Lost))
+		if w.Lost.Duration() >= leastLost && len(works) < maxLostIn {
+			works = append(works, w.Work+" "+render.SecondsText(w.Lost.Duration()))
 		}
 	}
 	return cmp.Or(strings.Join(works, ", "), "-")
@@ -276,12 +265,8 @@ func (n listedNode) lostIn() string {
 
 func (n listedNode) item() nodeItem {
 	item := nodeItem{
-		Node: n.node.Node, Factor: n.factor.Factor, FactorNote: n.factor.Why, StartUps: n.factor.StartUps,
-		Lost: api.Seconds(n.factor.Lost), Starting: n.starting(), Evidence: n.evidence.StartUps,
-		SourcesDown: n.sourcesDown(), ClockSkew: n.evidence.ClockSkew, AgentVersion: n.node.Agent.Version,
-	}
-	for _, w := range n.factor.LostIn {
-		item.LostIn = append(item.LostIn, lostItem{w.Work, api.Seconds(w.Lost)})
+		Node: n.factor, Starting: n.starting(), Evidence: n.evidence.StartUps, SourcesDown: n.sourcesDown(),
+		ClockSkew: n.evidence.ClockSkew, AgentVersion: n.node.Agent.Version,
 	}
 	if worst := n.worstPhase(); worst.Phase != "" {
 		item.WorstPhase = &worst

@@ -14,7 +14,9 @@ import (
 // TestLostInShowsMostLostWork checks the limits of the column LOST IN: two kinds of work, and no kinds with little or
 // negative lost time.
 func TestLostInShowsMostLostWork(t *testing.T) {
-	work := func(name string, lost time.Duration) factor.LostWork { return factor.LostWork{Work: name, Lost: lost} }
+	work := func(name string, lost time.Duration) factor.LostWork {
+		return factor.LostWork{Work: name, Lost: api.Seconds(lost)}
+	}
 	for want, lost := range map[string][]factor.LostWork{
 		"-":              {work("unpack", 9*time.Millisecond), work("network", -time.Second)},
 		"unpack 3.900 s": {work("unpack", 3900*time.Millisecond), work("sandbox", time.Millisecond)},
@@ -59,8 +61,8 @@ func TestNodesShowLostWork(t *testing.T) {
 	}
 	var list struct {
 		Items []struct {
-			Lost   float64    `json:"lost_seconds"`
-			LostIn []lostItem `json:"lost_by_work"`
+			Lost   float64           `json:"lost_seconds"`
+			LostIn []factor.LostWork `json:"lost_by_work"`
 		}
 	}
 	if err := json.Unmarshal([]byte(atNoon(t, server, "nodes", "-o", "json").stdout), &list); err != nil {

@@ -126,7 +126,7 @@ func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 	for _, n := range fleet.Nodes() {
 		byName := func(x, y factor.LostWork) int { return strings.Compare(x.Work, y.Work) }
 		for _, w := range slices.SortedFunc(slices.Values(n.LostIn), byName) {
-			sample("node", n.Node+`", work="`+w.Work, w.Lost.Seconds()*float64(n.StartUps))
+			sample("node", n.Node+`", work="`+w.Work, w.Lost.Duration().Seconds()*float64(n.StartUps))
 		}
 	}
 	out.WriteString("\n")
@@ -203,13 +203,13 @@ func TestNodeFactors(t *testing.T) {
 	if got, want := *found[0].Factor, (work+4)/work; math.Abs(got-want) > 1e-9 {
 		t.Errorf("factor of a is %v, want %v", got, want)
 	}
-	if found[0].Lost != 4*time.Second || found[0].StartUps != 6 {
+	if found[0].Lost.Duration() != 4*time.Second || found[0].StartUps != 6 {
 		t.Errorf("%+v, want 4s lost in each of 6 start-ups", found[0])
 	}
-	want := []factor.LostWork{{Work: "network", Lost: 4 * time.Second}, {Work: "containers"}, {Work: "kubelet_pickup"},
-		{Work: "sandbox"}, {Work: "volumes"}}
+	want := []factor.LostWork{{Work: "network", Lost: api.Seconds(4 * time.Second)}, {Work: "containers"},
+		{Work: "kubelet_pickup"}, {Work: "sandbox"}, {Work: "volumes"}}
 	for i, w := range found[0].LostIn {
-		found[0].LostIn[i].Lost = w.Lost.Round(time.Microsecond) // floating-point sums
+		found[0].LostIn[i].Lost = api.Seconds(w.Lost.Duration().Round(time.Microsecond)) // floating-point sums
 	}
 	slices.SortFunc(found[0].LostIn[1:], func(x, y factor.LostWork) int { return strings.Compare(x.Work, y.Work) })
 	if !slices.Equal(found[0].LostIn, want) {

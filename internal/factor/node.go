@@ -68,27 +68,28 @@ func (n *nodeSums) addPhase(phase api.PhaseTotals) {
 	}
 }
 
-// Node contains the node factor of one node, and the data behind this factor.
+// Node contains the node factor of one node, and the data behind this factor. The command "nodes" prints a Node as a
+// part of its JSON.
 type Node struct {
-	Node     string
-	StartUps int // start-ups that became ready or succeeded in the window
+	Node string `json:"node"`
 	// Factor is the time that the node needed for its work, divided by the time that the other nodes need for the same
 	// work. If no comparison is possible, Factor is nil and Why contains the reason.
-	Factor *float64
-	Lost   time.Duration // observed time minus expected time, per start-up
+	Factor   *float64    `json:"factor,omitempty"`
+	Why      string      `json:"factor_note,omitempty"`
+	StartUps int         `json:"start_ups"`    // start-ups that became ready or succeeded in the window
+	Lost     api.Seconds `json:"lost_seconds"` // observed time minus expected time, per start-up
 	// LostIn contains the part of Lost for each kind of work. The kind with the most lost time is first. A negative
 	// value means that the node is faster than the other nodes. LostIn is empty if Factor is nil or StartUps is 0.
-	LostIn []LostWork
-	Why    string
+	LostIn []LostWork `json:"lost_by_work,omitempty"`
 	// Merged contains kinds of work that the node's evidence never separated from other work, for example the work on
 	// volumes and on the network. Factor excludes these kinds of work, because the time of each kind is unknown.
-	Merged []string
+	Merged []string `json:"-"`
 }
 
 // LostWork contains the lost time of one kind of work.
 type LostWork struct {
-	Work string        // a kind of work, for example "network"
-	Lost time.Duration // observed time minus expected time, per start-up of the node
+	Work string      `json:"work"`         // a kind of work, for example "network"
+	Lost api.Seconds `json:"lost_seconds"` // observed time minus expected time, per start-up of the node
 }
 
 // Nodes returns the results of all nodes, sorted by the nodes' names.
@@ -161,8 +162,8 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 }
 
 // perStartUp divides seconds by the number of the node's start-ups.
-func (n *nodeSums) perStartUp(seconds float64) time.Duration {
-	return fromSeconds(seconds / float64(n.startUps))
+func (n *nodeSums) perStartUp(seconds float64) api.Seconds {
+	return api.Seconds(fromSeconds(seconds / float64(n.startUps)))
 }
 
 // maxSeconds is the longest time in a result, in seconds. The type time.Duration can hold only slightly more.

@@ -125,7 +125,8 @@ func TestHugeTimes(t *testing.T) {
 		fleet.Add(node, totals)
 	}
 	nodes, registries := fleet.Nodes(), fleet.Registries()
-	if nodes[0].Lost != longest || nodes[0].LostIn[0].Lost != longest || nodes[1].Lost != -longest {
+	if nodes[0].Lost.Duration() != longest || nodes[0].LostIn[0].Lost.Duration() != longest ||
+		nodes[1].Lost.Duration() != -longest {
 		t.Errorf("%+v", nodes)
 	}
 	if registries[1].Lost != longest {

@@ -3,7 +3,6 @@ package report
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/podlapse/podlapse/internal/factor"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -18,7 +17,9 @@ func (f *Fleet) nodeSection(most int) Section {
 			without.add(n.Node, n.Why)
 			continue
 		}
-		inAll := func(lost time.Duration) api.Seconds { return fromSeconds(lost.Seconds() * float64(n.StartUps)) }
+		inAll := func(lost api.Seconds) api.Seconds {
+			return fromSeconds(lost.Duration().Seconds() * float64(n.StartUps))
+		}
 		if n.Lost <= 0 || inAll(n.Lost).Duration() < leastLost {
 			continue
 		}
