@@ -21,8 +21,7 @@ import (
 
 // explainConfig selects start-ups and the format of their output.
 type explainConfig struct {
-	target
-	listOutput
+	listConfig
 	since     time.Duration // 0 without --since
 	revisions []string      // at most two revisions; each one is a number or the value of a label
 }
@@ -44,8 +43,6 @@ func (c *explainConfig) table() flags.Table {
 	}
 	return slices.Concat(own, c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
 }
-
-func (c *explainConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
 func runExplain(ctx context.Context, call Call) int {
 	var c explainConfig

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,6 +137,14 @@ func (v view[T]) table(items []T, o listOutput, page terminal.Page, headings boo
 	layout.Write(&out, page)
 	return out.String()
 }
+
+// listConfig contains the flags that select agents and the format of a list.
+type listConfig struct {
+	target
+	listOutput
+}
+
+func (c *listConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
 // listOutput contains the flags for the format and the order of a list.
 type listOutput struct {

@@ -21,16 +21,11 @@ import (
 )
 
 // nodesConfig selects nodes and the format of their output.
-type nodesConfig struct {
-	target
-	listOutput
-}
+type nodesConfig struct{ listConfig }
 
 func (c *nodesConfig) table() flags.Table {
 	return slices.Concat(c.noNamespaces("nodes"), c.listOutput.table(orderNames(nodeOrders())), c.target.table())
 }
-
-func (c *nodesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
 // listedNode is the data of a row in the list of nodes.
 type listedNode struct {

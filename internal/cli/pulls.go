@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,16 +16,11 @@ import (
 )
 
 // pullsConfig selects pulls and the format of their output.
-type pullsConfig struct {
-	target
-	listOutput
-}
+type pullsConfig struct{ listConfig }
 
 func (c *pullsConfig) table() flags.Table {
 	return slices.Concat(c.podTable(), c.listOutput.table(orderNames(pullOrders())), c.target.table())
 }
-
-func (c *pullsConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
 // nodePulls contains the pulls of one node. Node is empty if the command queries one agent at a URL.
 type nodePulls struct {

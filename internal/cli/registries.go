@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,17 +17,12 @@ import (
 )
 
 // registriesConfig selects agents and the format of the list of registries.
-type registriesConfig struct {
-	target
-	listOutput
-}
+type registriesConfig struct{ listConfig }
 
 func (c *registriesConfig) table() flags.Table {
 	return slices.Concat(c.noNamespaces("registries"), c.listOutput.table(orderNames(registryOrders())),
 		c.target.table())
 }
-
-func (c *registriesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
 func runRegistries(ctx context.Context, call Call) int {
 	var c registriesConfig

@@ -17,8 +17,7 @@ import (
 
 // topConfig contains the values of the flags of the command top.
 type topConfig struct {
-	target
-	listOutput
+	listConfig
 	since time.Duration
 	once  bool
 }
@@ -42,7 +41,7 @@ func (c *topConfig) check() error {
 	if c.once && c.watch {
 		return errors.New("--once and --watch cannot be combined: remove one of them")
 	}
-	return errors.Join(c.target.check(), c.listOutput.check())
+	return c.listConfig.check()
 }
 
 // filterAt returns a filter that selects two groups of start-ups: start-ups in progress, and start-ups that ended at
