@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/resourcetype"
@@ -165,15 +167,10 @@ func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	defer connections.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	listener = netutil.LimitListener(listener, maxPageConnections)
 	closed := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closed()
-	free := make(chan struct{}, maxPageConnections)
 	for {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			return nil
-		}
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
@@ -182,7 +179,6 @@ func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 			return fmt.Errorf("accept connection: %w", err)
 		}
 		connections.Go(func() {
-			defer func() { <-free }()
 			defer conn.Close()
 			if err := s.forward(ctx, conn); err != nil && ctx.Err() == nil {
 				s.note(fmt.Errorf("node %s: %w", s.node, err))
