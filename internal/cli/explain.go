@@ -142,17 +142,13 @@ func (a agentQuery) printStartUps(
 			texts = append(texts, a.waterfall(ctx, record, page))
 		}
 		return a.print(strings.Join(texts, "\n"), failed)
-	case c.format == outputTable:
-		text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)
-		if err != nil {
-			return a.fail(err)
-		}
-		slowest := slices.MinFunc(records, longestFirst)
-		return a.print(text+"\n"+a.waterfall(ctx, slowest, page), failed)
 	}
 	text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)
 	if err != nil {
 		return a.fail(err)
+	}
+	if c.format == outputTable {
+		text += "\n" + a.waterfall(ctx, slices.MinFunc(records, longestFirst), page)
 	}
 	return a.print(text, failed)
 }
