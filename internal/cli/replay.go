@@ -93,20 +93,17 @@ func runReplay(_ context.Context, call Call) int {
 	return ExitOK
 }
 
+// replay replays the recording in a file, or on standard input if the path is "-".
 func replay(path string) ([]timeline.Timeline, error) {
-	if path == "-" {
-		return replayFile("standard input", os.Stdin)
+	name, file := "standard input", os.Stdin
+	if path != "-" {
+		var err error
+		if file, err = os.Open(path); err != nil {
+			return nil, fmt.Errorf("open recording: %w: give the path of a recording that you can read", err)
+		}
+		defer file.Close()
+		name = path
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open recording: %w: give the path of a recording that you can read", err)
-	}
-	defer file.Close()
-	return replayFile(path, file)
-}
-
-// replayFile replays an open file. The error begins with the given name of the file.
-func replayFile(name string, file *os.File) ([]timeline.Timeline, error) {
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a directory: give the path of a recording file", name)
 	}
