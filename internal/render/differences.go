@@ -65,12 +65,12 @@ func unprovenText(first, second *api.WorkloadDurations, d api.WorkloadDifference
 			means = fmt.Sprintf(" (%s and %s on average)", inSeconds(first.Mean), inSeconds(second.Mean))
 		}
 		return fmt.Sprintf("%d and %s are too few to prove a difference%s. At least 4 and 4, or 3 and 5 start-ups are "+
-			"necessary.", n, number(m, "start-up"), means)
+			"necessary.", n, CountText(m, "start-up"), means)
 	case api.WithinErrors:
 		return fmt.Sprintf("the error bounds of the durations are too large to prove a difference between the %d and "+
-			"%s.", n, number(m, "start-up"))
+			"%s.", n, CountText(m, "start-up"))
 	}
-	return fmt.Sprintf("the difference is within the noise of %d and %s.", n, number(m, "start-up"))
+	return fmt.Sprintf("the difference is within the noise of %d and %s.", n, CountText(m, "start-up"))
 }
 
 // revisionsText compares the revisions "from" and "to".
@@ -108,7 +108,7 @@ func startUpsOf(d *api.WorkloadDurations) int {
 }
 
 func pulledText(r api.WorkloadRevision) string {
-	return fmt.Sprintf("%d of %s", r.Pulled, number(r.PulledOf, "start-up"))
+	return fmt.Sprintf("%d of %s", r.Pulled, CountText(r.PulledOf, "start-up"))
 }
 
 // imagesText returns the sizes of the images of two revisions. The text is empty if a size is unknown, if the sizes are
@@ -128,7 +128,7 @@ func imagesText(from, to api.WorkloadRevision) string {
 // evidenceText returns the sentence that says that a difference is more than noise. The arguments are the numbers of
 // start-ups in the two groups.
 func evidenceText(n, m int) string {
-	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
+	return fmt.Sprintf("This is more than the noise of %d and %s.", n, CountText(m, "start-up"))
 }
 
 // partsText returns the end of a sentence. The text lists the phases that explain a difference. If the data does not

@@ -48,7 +48,7 @@ func durationsText(d *api.WorkloadDurations) string {
 	if d == nil {
 		return "no completed start-up with a known duration"
 	}
-	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", number(d.StartUps, "start-up"), inSeconds(d.P50),
+	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", CountText(d.StartUps, "start-up"), inSeconds(d.P50),
 		inSeconds(d.P90), inSeconds(d.Slowest), inSeconds(max(d.P50Error, d.P90Error, d.SlowestError)))
 }
 
@@ -170,8 +170,8 @@ func RevisionText(r api.WorkloadRevision) string {
 // inSeconds formats a duration in seconds, to a tenth of a second.
 func inSeconds(s api.Seconds) string { return timeline.SecondsText(s.Duration(), 1) }
 
-// number returns a number with its noun, for example "1 start-up" or "2 start-ups".
-func number(n int, noun string) string {
+// CountText returns a number with its noun, for example "1 start-up" or "2 start-ups".
+func CountText(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -144,20 +144,12 @@ func (b *Board) headline(starting, over int) string {
 		crowded = crowded || a.crowded
 	}
 	if pulls > 0 {
-		text += fmt.Sprintf(", %d %s in progress", pulls, plural(pulls, "pull"))
+		text += ", " + render.CountText(pulls, "pull") + " in progress"
 	}
 	if crowded {
 		text += fmt.Sprintf("; more than %d are starting, not all are shown", maxStarting)
 	}
 	return text
-}
-
-// plural returns the plural of a word, unless the number is 1.
-func plural(number int, word string) string {
-	if number == 1 {
-		return word
-	}
-	return word + "s"
 }
 
 // pullsOf counts the pulls in progress on an agent's node. If the agents report only selected pods, pullsOf counts only
