@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -227,13 +228,13 @@ func (f *fold) milestonesReached() []Milestone {
 // messages lists the texts that say why the node was not ready, in the order of their arrival. The texts are messages
 // of the conditions Ready and NetworkUnavailable. If a message equals the previous message of the same condition,
 // messages does not list it again.
-func (f *fold) messages() []NotReady {
-	var all []NotReady
+func (f *fold) messages() []api.NotReadyRecord {
+	var all []api.NotReadyRecord
 	latest := map[string]string{} // the latest listed message of each condition
 	add := func(condition, message string, at time.Time) {
 		if message != "" && message != latest[condition] {
 			latest[condition] = message
-			all = append(all, NotReady{at, condition, message})
+			all = append(all, api.NotReadyRecord{SeenAt: api.InstantOf(at), Condition: condition, Message: message})
 		}
 	}
 	for _, s := range f.states {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -268,22 +269,23 @@ func (f *fold) daemonSetPods(names []string) []timeline.Timeline {
 }
 
 // children lists the start-ups of the DaemonSet pods that were created after the boot.
-func (f *fold) children() []Child {
-	var all []Child
+func (f *fold) children() []api.DaemonSetPodRecord {
+	var all []api.DaemonSetPodRecord
 	for _, t := range f.startUps {
 		if t.Owner.Kind != "DaemonSet" || t.CreatedAt.Before(f.boot.At) {
 			continue
 		}
-		all = append(all, Child{
+		all = append(all, api.DaemonSetPodRecord{
 			Namespace: t.Namespace, Name: t.Name, UID: t.UID, DaemonSet: t.Owner.Name, State: t.State,
-			CreatedAt: t.CreatedAt, SettledAt: t.SettledAt, Total: t.Total, TotalError: t.TotalError,
-			Verdict: t.Verdict(), Critical: slices.ContainsFunc(f.spans, func(s Span) bool {
+			CreatedAt: api.InstantOf(t.CreatedAt), SettledAt: api.InstantOf(t.SettledAt),
+			Total: api.Seconds(t.Total), TotalError: api.Seconds(t.TotalError), Verdict: t.Verdict(),
+			Critical: slices.ContainsFunc(f.spans, func(s Span) bool {
 				return s.Phase == PhaseDaemonSet && s.Pod == t.Namespace+"/"+t.Name
 			}),
 		})
 	}
-	slices.SortFunc(all, func(a, b Child) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Namespace, b.Namespace),
+	slices.SortFunc(all, func(a, b api.DaemonSetPodRecord) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.Namespace, b.Namespace),
 			cmp.Compare(a.Name, b.Name))
 	})
 	return all

@@ -3,6 +3,7 @@ package nodestart
 import (
 	"slices"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -165,7 +166,7 @@ func (f *fold) taintsKnown() known {
 }
 
 // taintsSeen lists the start-up taints in the order of their removal. Taints that still exist are last.
-func (f *fold) taintsSeen() []TaintSeen {
+func (f *fold) taintsSeen() []api.TaintRecord {
 	held := f.heldTaints()
 	slices.SortStableFunc(held, func(a, b heldTaint) int {
 		if a.removed.isKnown != b.removed.isKnown {
@@ -176,11 +177,12 @@ func (f *fold) taintsSeen() []TaintSeen {
 		}
 		return a.removed.at.Compare(b.removed.at)
 	})
-	var all []TaintSeen
+	var all []api.TaintRecord
 	for _, h := range held {
-		seen := TaintSeen{Key: h.Key, Effect: h.Effect, Owner: h.row.owner, Present: !h.removed.isKnown}
+		seen := api.TaintRecord{Key: h.Key, Effect: h.Effect, Owner: h.row.owner, Present: !h.removed.isKnown}
 		if h.removed.isKnown {
-			seen.RemovedAt, seen.Earliest, seen.Latest = h.removed.at, h.removed.earliest, h.removed.latest
+			seen.RemovedAt = api.InstantOf(h.removed.at)
+			seen.Earliest, seen.Latest = api.InstantOf(h.removed.earliest), api.InstantOf(h.removed.latest)
 		}
 		all = append(all, seen)
 	}

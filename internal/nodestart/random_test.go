@@ -161,7 +161,7 @@ func (w *world) judge(got Timeline) (wrong []string) {
 	for _, s := range got.Taints {
 		i := slices.IndexFunc(w.taints, func(t worldTaint) bool { return t.key == s.Key })
 		if !s.Present {
-			inside(s.Key, w.taints[i].removed, s.Earliest, s.Latest)
+			inside(s.Key, w.taints[i].removed, s.Earliest.Time, s.Latest.Time)
 		}
 	}
 	if err := got.Total - at(w.workloadReady()).Sub(at(w.boot)); err.Abs() > got.TotalError {

@@ -11,8 +11,8 @@ func Record(t Timeline) api.NodeStartUpRecord {
 		BootedAt: api.InstantOf(t.BootedAt), SettledAt: api.InstantOf(t.SettledAt),
 		Total: api.Seconds(t.Total), TotalError: api.Seconds(t.TotalError),
 		Verdict: t.Verdict(), Missing: copied(t.Missing),
-		Phases: []api.NodePhaseRecord{}, Milestones: []api.NodeMilestoneRecord{}, NotReady: []api.NotReadyRecord{},
-		Taints: []api.TaintRecord{}, DaemonSets: []api.DaemonSetPodRecord{},
+		Phases: []api.NodePhaseRecord{}, Milestones: []api.NodeMilestoneRecord{},
+		NotReady: copied(t.NotReady), Taints: copied(t.Taints), DaemonSets: copied(t.DaemonSets),
 	}
 	for _, s := range t.Phases {
 		r.Phases = append(r.Phases, phaseRecord(s))
@@ -20,21 +20,6 @@ func Record(t Timeline) api.NodeStartUpRecord {
 	for _, m := range t.Milestones {
 		r.Milestones = append(r.Milestones, api.NodeMilestoneRecord{Milestone: m.Name,
 			Earliest: api.InstantOf(m.Earliest), Latest: api.InstantOf(m.Latest), Sources: copied(m.Sources)})
-	}
-	for _, n := range t.NotReady {
-		r.NotReady = append(r.NotReady, api.NotReadyRecord{SeenAt: api.InstantOf(n.SeenAt), Condition: n.Condition,
-			Message: n.Message})
-	}
-	for _, s := range t.Taints {
-		taint := api.TaintRecord{Key: s.Key, Effect: s.Effect, Owner: s.Owner, Present: s.Present}
-		if !s.Present {
-			taint.RemovedAt, taint.Earliest, taint.Latest = api.InstantOf(s.RemovedAt), api.InstantOf(s.Earliest),
-				api.InstantOf(s.Latest)
-		}
-		r.Taints = append(r.Taints, taint)
-	}
-	for _, c := range t.DaemonSets {
-		r.DaemonSets = append(r.DaemonSets, daemonSetRecord(c))
 	}
 	if w := t.Workload; w != nil {
 		r.Workload = &api.FirstWorkloadRecord{Namespace: w.Namespace, Name: w.Name, UID: w.UID,
@@ -59,11 +44,5 @@ func phaseRecord(s Span) api.NodePhaseRecord {
 	return p
 }
 
-func daemonSetRecord(c Child) api.DaemonSetPodRecord {
-	return api.DaemonSetPodRecord{DaemonSet: c.DaemonSet, Namespace: c.Namespace, Name: c.Name, UID: c.UID,
-		State: c.State, Critical: c.Critical, CreatedAt: api.InstantOf(c.CreatedAt),
-		SettledAt: api.InstantOf(c.SettledAt), Total: api.Seconds(c.Total), TotalError: api.Seconds(c.TotalError),
-		Verdict: c.Verdict}
-}
-
-func copied(list []string) []string { return append([]string{}, list...) }
+// copied returns a copy of a list. The copy of an empty list is not nil, so that JSON shows it as an empty list.
+func copied[E any](list []E) []E { return append([]E{}, list...) }

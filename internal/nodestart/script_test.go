@@ -274,7 +274,7 @@ func printed(got Timeline) string {
 	}
 	for _, n := range got.NotReady {
 		if n.Condition != "" {
-			fmt.Fprintf(&out, "%s at %s: %s\n", n.Condition, of(n.SeenAt), n.Message)
+			fmt.Fprintf(&out, "%s at %s: %s\n", n.Condition, of(n.SeenAt.Time), n.Message)
 		}
 	}
 	for _, s := range got.Taints {
@@ -282,7 +282,7 @@ func printed(got Timeline) string {
 			fmt.Fprintf(&out, "taint %s present\n", s.Key)
 			continue
 		}
-		fmt.Fprintf(&out, "taint %s removed %s-%s\n", s.Key, of(s.Earliest), of(s.Latest))
+		fmt.Fprintf(&out, "taint %s removed %s-%s\n", s.Key, of(s.Earliest.Time), of(s.Latest.Time))
 	}
 	if len(got.Missing) > 0 {
 		fmt.Fprintf(&out, "missing %s\n", strings.Join(got.Missing, " "))

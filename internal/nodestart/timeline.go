@@ -3,6 +3,7 @@ package nodestart
 import (
 	"time"
 
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -37,10 +38,10 @@ type Timeline struct {
 	Phases            []Span // without gaps; the first phase starts at BootedAt
 
 	Milestones []Milestone
-	NotReady   []NotReady
-	Taints     []TaintSeen
-	DaemonSets []Child
-	Workload   *Workload // nil while no workload pod is known
+	NotReady   []api.NotReadyRecord
+	Taints     []api.TaintRecord        // the taints that kept workloads from the node
+	DaemonSets []api.DaemonSetPodRecord // the DaemonSet pods that were created after the boot
+	Workload   *Workload                // nil while no workload pod is known
 	// Missing lists the facts for which there is no evidence, for example "kubelet_started".
 	Missing []string
 }
@@ -77,32 +78,6 @@ type Milestone struct {
 	Name                 string
 	At, Earliest, Latest time.Time
 	Sources              []string
-}
-
-// NotReady is a message that says why the node was not ready, and the time when the agent first saw the message.
-type NotReady struct {
-	SeenAt    time.Time
-	Condition string // NetworkUnavailable; empty for the condition Ready
-	Message   string
-}
-
-// TaintSeen is a taint that kept workloads from the node.
-type TaintSeen struct {
-	Key, Effect, Owner string
-	Present            bool // the taint still exists; RemovedAt is then zero
-	// RemovedAt is the estimated time of the taint's removal. The true time of the removal is between Earliest and
-	// Latest.
-	RemovedAt, Earliest, Latest time.Time
-}
-
-// Child is the start-up of a DaemonSet pod that was created after the boot.
-type Child struct {
-	Namespace, Name, UID, DaemonSet string
-	State                           timeline.State
-	CreatedAt, SettledAt            time.Time
-	Total, TotalError               time.Duration
-	Verdict                         string
-	Critical                        bool // the node waited for this pod
 }
 
 // Workload is the first workload pod.
