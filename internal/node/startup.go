@@ -60,8 +60,7 @@ type StartUpConfig struct {
 // StartUp follows the start-up of the node itself, until the first workload pod is ready. After the start-up, StartUp
 // keeps only the record. StartUp is safe for concurrent use.
 type StartUp struct {
-	config   StartUpConfig
-	requests *nodeReader
+	config StartUpConfig
 
 	mu              sync.Mutex
 	evidence        *nodestart.Evidence // nil if the boot time is unknown or the record is final
@@ -75,7 +74,7 @@ type StartUp struct {
 // NewStartUp creates a StartUp. NewStartUp reads the boot time at once, so that the StartUp can use the first Node
 // object.
 func NewStartUp(config StartUpConfig) *StartUp {
-	s := &StartUp{config: config, requests: newNodeReader(config), unready: map[string]bool{}}
+	s := &StartUp{config: config, unready: map[string]bool{}}
 	boot, err := ReadBoot(config.ProcDir, config.Now())
 	if err != nil {
 		config.Report(false, err.Error())
@@ -218,7 +217,8 @@ func (s *StartUp) following() bool {
 func (s *StartUp) requestObjects(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if node, requestedAt, err := s.requests.requestNode(ctx); err == nil {
+	requestedAt := s.config.Now()
+	if node, _, err := listNode(ctx, s.config.Client, s.config.NodeName); err == nil {
 		s.SeeNode(node, requestedAt)
 	} else {
 		s.config.Logger.Debug("cannot list the Node object", zap.Error(err))
@@ -300,7 +300,7 @@ func (s *StartUp) addEvents(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	listed, err := s.requests.requestEvents(ctx)
+	listed, err := s.requestEvents(ctx)
 	if err != nil {
 		s.config.Logger.Info("cannot list the kubelet's Events about the node", zap.Error(err))
 		return

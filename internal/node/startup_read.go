@@ -58,44 +58,13 @@ func bootTime(content []byte) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("the line \"btime\" is missing")
 }
 
-// nodeReader requests the Node object and the kubelet's Events about the node.
-type nodeReader struct {
-	nodes, eventsAbout kubeclient.Resource
-	name               string
-	now                func() time.Time
-}
-
-func newNodeReader(c StartUpConfig) *nodeReader {
-	return &nodeReader{
-		nodes: kubeclient.Resource{Client: c.Client, Name: "nodes"},
-		// The kubelet's Events about a node are in the namespace default, because a node has no namespace.
-		eventsAbout: kubeclient.Resource{Client: c.Events, Namespace: metav1.NamespaceDefault, Name: "events"},
-		name:        c.NodeName, now: c.Now,
-	}
-}
-
-// requestNode requests the Node object. If the object does not exist, the first result is nil.
-func (r *nodeReader) requestNode(ctx context.Context) (*corev1.Node, time.Time, error) {
-	requestedAt := r.now()
-	response, err := r.nodes.List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", r.name).String()})
-	if err != nil {
-		return nil, requestedAt, fmt.Errorf("list node object: %w", err)
-	}
-	list, ok := response.(*corev1.NodeList)
-	switch {
-	case !ok:
-		return nil, requestedAt, fmt.Errorf("list node object: unexpected type %T", response)
-	case len(list.Items) == 0:
-		return nil, requestedAt, nil
-	}
-	return &list.Items[0], requestedAt, nil
-}
-
 // requestEvents requests the kubelet's Events about the node.
-func (r *nodeReader) requestEvents(ctx context.Context) (nodestart.EventsListed, error) {
-	response, err := r.eventsAbout.List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
-		"involvedObject.kind": "Node", "involvedObject.name": r.name, "source": "kubelet"}.AsSelector().String()})
+func (s *StartUp) requestEvents(ctx context.Context) (nodestart.EventsListed, error) {
+	// The kubelet's Events about a node are in the namespace default, because a node has no namespace.
+	events := kubeclient.Resource{Client: s.config.Events, Namespace: metav1.NamespaceDefault, Name: "events"}
+	response, err := events.List(ctx, metav1.ListOptions{FieldSelector: fields.Set{
+		"involvedObject.kind": "Node", "involvedObject.name": s.config.NodeName, "source": "kubelet",
+	}.AsSelector().String()})
 	if err != nil {
 		return nodestart.EventsListed{}, fmt.Errorf("list events: %w", err)
 	}
@@ -103,9 +72,9 @@ func (r *nodeReader) requestEvents(ctx context.Context) (nodestart.EventsListed,
 	if !ok {
 		return nodestart.EventsListed{}, fmt.Errorf("list events: unexpected type %T", response)
 	}
-	listed := nodestart.EventsListed{ArrivedAt: r.now()}
+	listed := nodestart.EventsListed{ArrivedAt: s.config.Now()}
 	for i := range list.Items {
-		if event, ok := nodeEvent(&list.Items[i], r.name); ok {
+		if event, ok := nodeEvent(&list.Items[i], s.config.NodeName); ok {
 			listed.Events = append(listed.Events, event)
 		}
 	}

@@ -34,15 +34,10 @@ type WatchConfig struct {
 }
 
 // Watch follows the Node object of the agent's node. Watch keeps no copy of the object.
-type Watch struct {
-	config   WatchConfig
-	resource kubeclient.Resource
-}
+type Watch struct{ config WatchConfig }
 
 // NewWatch creates a Watch. The Watch does nothing before Run.
-func NewWatch(config WatchConfig) *Watch {
-	return &Watch{config, kubeclient.Resource{Client: config.Client, Name: "nodes"}}
-}
+func NewWatch(config WatchConfig) *Watch { return &Watch{config} }
 
 // Run follows the Node object until ctx is done and then returns nil. Run never fails. The caller can call Run only
 // once.
@@ -66,34 +61,44 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-func (w *Watch) options(version string) metav1.ListOptions {
-	return metav1.ListOptions{
-		FieldSelector:       fields.OneTermEqualSelector("metadata.name", w.config.NodeName).String(),
-		ResourceVersion:     version,
-		AllowWatchBookmarks: version != "",
+// selectorOf returns the field selector for the Node object with the given name.
+func selectorOf(name string) string {
+	return fields.OneTermEqualSelector("metadata.name", name).String()
+}
+
+// listNode lists a Node object. If the object does not exist, the result "node" is nil. The result "version" is the
+// resourceVersion of the list.
+func listNode(ctx context.Context, client rest.Interface, name string) (node *corev1.Node, version string, err error) {
+	nodes := kubeclient.Resource{Client: client, Name: "nodes"}
+	response, err := nodes.List(ctx, metav1.ListOptions{FieldSelector: selectorOf(name)})
+	if err != nil {
+		return nil, "", fmt.Errorf("list node object: %w", err)
 	}
+	list, ok := response.(*corev1.NodeList)
+	switch {
+	case !ok:
+		return nil, "", fmt.Errorf("list node object: unexpected type %T", response)
+	case len(list.Items) == 0:
+		return nil, list.ResourceVersion, nil
+	}
+	return &list.Items[0], list.ResourceVersion, nil
 }
 
 // listAndWatch lists the Node object to learn whether the object exists. Then listAndWatch watches the Node object
 // until a watch fails or ctx is done. The first result reports whether a watch delivered an event.
 func (w *Watch) listAndWatch(ctx context.Context) (received bool, err error) {
 	requestedAt := w.config.Now()
-	response, err := w.resource.List(ctx, w.options(""))
+	node, version, err := listNode(ctx, w.config.Client, w.config.NodeName)
 	if err != nil {
-		return false, fmt.Errorf("list node object: %w", err)
+		return false, err
 	}
-	list, ok := response.(*corev1.NodeList)
-	if !ok {
-		return false, fmt.Errorf("list node object: unexpected type %T", response)
-	}
-	if len(list.Items) == 0 {
-		w.config.Seen(nil, requestedAt)
+	w.config.Seen(node, requestedAt)
+	if node == nil {
 		w.config.Report(true, "watching; the node object does not exist")
 	} else {
-		w.config.Seen(&list.Items[0], requestedAt)
 		w.config.Report(true, "watching")
 	}
-	for version := list.ResourceVersion; ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		next, something, err := w.watchFrom(ctx, version)
 		received = received || something
 		if err != nil {
@@ -109,7 +114,10 @@ func (w *Watch) listAndWatch(ctx context.Context) (received bool, err error) {
 // least one bookmark. If the watch ends without an event, watchFrom returns an error, so that the caller waits before
 // it retries.
 func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
-	stream, err := w.resource.Watch(ctx, w.options(version))
+	nodes := kubeclient.Resource{Client: w.config.Client, Name: "nodes"}
+	stream, err := nodes.Watch(ctx, metav1.ListOptions{
+		FieldSelector: selectorOf(w.config.NodeName), ResourceVersion: version, AllowWatchBookmarks: true,
+	})
 	if err != nil {
 		return "", false, err
 	}
