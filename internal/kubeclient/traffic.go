@@ -15,10 +15,6 @@ type Traffic struct {
 	requests, failed, bytes *prometheus.CounterVec
 }
 
-// trafficKey holds the values of the labels "resource" and "verb". The resource is pods, events, nodes, tokenreviews,
-// subjectaccessreviews or other. The verb is get, list, watch, create or patch.
-type trafficKey struct{ resource, verb string }
-
 // NewTraffic returns a Traffic with all counts at zero. NewTraffic creates the series for lists and watches of pods,
 // because every agent sends these requests.
 func NewTraffic() *Traffic {
@@ -36,8 +32,10 @@ func NewTraffic() *Traffic {
 			"Bytes in the API server's responses to the agent, without headers and after decompression. Includes "+
 				"the bytes that open watches have received so far."),
 	}
-	t.countersOf(trafficKey{"pods", "list"})
-	t.countersOf(trafficKey{"pods", "watch"})
+	for _, verb := range []string{"list", "watch"} {
+		t.requests.WithLabelValues("pods", verb)
+		t.bytes.WithLabelValues("pods", verb)
+	}
 	return t
 }
 
@@ -55,40 +53,27 @@ func (t *Traffic) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// trafficCounts are the counts of one verb on one resource.
-type trafficCounts struct {
-	requests prometheus.Counter
-	bytes    prometheus.Counter // bytes of the response bodies, after decompression
-}
-
-// countersOf returns the counters of a key. The first call for a key creates its counters.
-func (t *Traffic) countersOf(key trafficKey) trafficCounts {
-	return trafficCounts{
-		t.requests.WithLabelValues(key.resource, key.verb),
-		t.bytes.WithLabelValues(key.resource, key.verb),
-	}
-}
-
 // count wraps a transport with a transport that counts requests.
 func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
-		key := trafficOf(request)
+		resource, verb := labelsOf(request)
 		response, err := next.RoundTrip(request)
-		counts := t.countersOf(key)
-		counts.requests.Inc()
+		t.requests.WithLabelValues(resource, verb).Inc()
+		bytes := t.bytes.WithLabelValues(resource, verb)
 		if err != nil || response.StatusCode >= http.StatusBadRequest {
-			t.failed.WithLabelValues(key.resource, key.verb).Inc()
+			t.failed.WithLabelValues(resource, verb).Inc()
 		}
 		if err == nil {
-			response.Body = countedBody{response.Body, counts.bytes}
+			response.Body = countedBody{response.Body, bytes}
 		}
 		return response, err
 	})
 }
 
-// trafficOf parses the path of a request for a resource. The path has the form
-// /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME] or /apis/GROUP/v1/….
-func trafficOf(request *http.Request) trafficKey {
+// labelsOf returns the values of the labels "resource" and "verb" for a request. The resource is pods, events, nodes,
+// tokenreviews, subjectaccessreviews or other. The verb is get, list, watch, create or patch. The path of the request
+// has the form /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME] or /apis/GROUP/v1/….
+func labelsOf(request *http.Request) (resource, verb string) {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if i := slices.Index(parts, "v1"); i >= 0 {
 		parts = parts[i+1:]
@@ -96,24 +81,24 @@ func trafficOf(request *http.Request) trafficKey {
 	if len(parts) > 2 && parts[0] == "namespaces" {
 		parts = parts[2:]
 	}
-	key := trafficKey{"other", "get"}
+	resource, verb = "other", "get"
 	if len(parts) > 0 {
 		switch parts[0] {
 		case "pods", "events", "nodes", "tokenreviews", "subjectaccessreviews":
-			key.resource = parts[0]
+			resource = parts[0]
 		}
 	}
 	switch {
 	case request.Method == http.MethodPost:
-		key.verb = "create"
+		verb = "create"
 	case request.Method == http.MethodPatch:
-		key.verb = "patch"
+		verb = "patch"
 	case request.URL.Query().Get("watch") == "true" || request.URL.Query().Get("watch") == "1":
-		key.verb = "watch"
+		verb = "watch"
 	case len(parts) == 1:
-		key.verb = "list"
+		verb = "list"
 	}
-	return key
+	return resource, verb
 }
 
 // countedBody is a response body that counts the bytes that the agent reads.
