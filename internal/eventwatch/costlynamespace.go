@@ -141,11 +141,11 @@ func (s *Source) checkCost(ctx context.Context, namespace string) (pause bool) {
 		s.endPeriod(namespace, latest, -1)
 		return false
 	}
-	if !s.takeSizing(ctx) {
+	if s.sizing.Acquire(ctx, 1) != nil {
 		return false
 	}
 	at, number, err := s.listOneEvent(ctx, namespace)
-	s.releaseSizing()
+	s.sizing.Release(1)
 	switch {
 	case errors.Is(err, errSlowList):
 		s.endSlowPeriod(namespace, latest)

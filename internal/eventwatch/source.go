@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/health"
@@ -86,7 +87,7 @@ type Source struct {
 	costsChanged chan struct{} // wakes checkCosts; capacity 1
 	checked      position      // latest revision that checkCosts requested; only checkCosts uses this field
 
-	sizing chan struct{} // contains a token while the agent requests the size of a namespace; capacity 1
+	sizing *semaphore.Weighted // held while the agent requests the size of a namespace; one holder at a time
 
 	mu             sync.Mutex
 	requests       map[string]*request  // by pod UID; one entry for each requested pod
@@ -117,7 +118,7 @@ func New(config Config) *Source {
 	s := &Source{
 		config:        config,
 		wake:          make(chan struct{}, 1),
-		sizing:        make(chan struct{}, 1),
+		sizing:        semaphore.NewWeighted(1),
 		costsChanged:  make(chan struct{}, 1),
 		rememberLimit: maxRemembered,
 		jitter:        maxJitter,

@@ -219,10 +219,10 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 // succeeds, the namespace counts as large. If the namespace is already known to be large, countEvents returns no
 // position.
 func (s *Source) countEvents(ctx context.Context, namespace string) (at position, large bool, err error) {
-	if !s.takeSizing(ctx) {
-		return position{}, false, ctx.Err()
+	if err := s.sizing.Acquire(ctx, 1); err != nil {
+		return position{}, false, err
 	}
-	defer s.releaseSizing()
+	defer s.sizing.Release(1)
 	if s.isLarge(namespace) {
 		return position{}, true, nil
 	}
@@ -238,20 +238,8 @@ func (s *Source) countEvents(ctx context.Context, namespace string) (at position
 	return at, large, err
 }
 
-// takeSizing waits until no other goroutine lists one Event. If the result is true, the caller must call releaseSizing.
-func (s *Source) takeSizing(ctx context.Context) bool {
-	select {
-	case s.sizing <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (s *Source) releaseSizing() { <-s.sizing }
-
 // listOneEvent returns the number of Events in a namespace, and the revision of the response. If the API server does
-// not respond within sampleInterval, the error is errSlowList. The caller must have called takeSizing.
+// not respond within sampleInterval, the error is errSlowList. The caller must hold Source.sizing.
 func (s *Source) listOneEvent(ctx context.Context, namespace string) (at position, number int64, err error) {
 	limited, cancel := context.WithTimeout(ctx, sampleInterval)
 	defer cancel()
