@@ -70,10 +70,7 @@ func (s *Source) followCost(namespace string) {
 	s.costs[namespace] = &namespaceCost{
 		due: now.Add(costPeriod), period: costPeriod, began: began, number: -1, known: -1, open: true,
 	}
-	select {
-	case s.costsChanged <- struct{}{}:
-	default:
-	}
+	signal(s.costsChanged)
 }
 
 // countUsed counts an Event that the agent used. countUsed takes the lock.

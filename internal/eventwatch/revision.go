@@ -145,18 +145,11 @@ func (s *Source) PodStarting() {
 // the kubelet creates the pod's first Events, so the goroutine does not wait. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
-		select {
-		case s.revisions.urgent <- struct{}{}:
-		default:
-		}
+		signal(s.revisions.urgent)
 	}
-	if s.revisions.pending {
-		return
-	}
-	s.revisions.pending = true
-	select {
-	case s.revisions.wake <- struct{}{}:
-	default:
+	if !s.revisions.pending {
+		s.revisions.pending = true
+		signal(s.revisions.wake)
 	}
 }
 

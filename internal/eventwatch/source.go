@@ -255,9 +255,13 @@ func (s *Source) keepPosition(uid string, p *request) {
 }
 
 // refresh makes Run check the queue.
-func (s *Source) refresh() {
+func (s *Source) refresh() { signal(s.wake) }
+
+// signal sends a signal to a channel of capacity 1. If the channel still contains an earlier signal, signal drops the
+// new one.
+func signal(to chan<- struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }

@@ -63,12 +63,7 @@ func (w *watcher) delay() time.Duration {
 }
 
 // refresh makes an open shared watch update the list of its pods.
-func (w *watcher) refresh() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
+func (w *watcher) refresh() { signal(w.changed) }
 
 // selector returns the field selector of the watch. The field selector cannot select the node, because Events have no
 // selectable field for the node. Field selectors have no OR, so a shared watch cannot select its pods by UID. If
