@@ -46,12 +46,14 @@ func (s *Source) enqueue(w *watcher) {
 func (s *Source) giveSlot(ctx context.Context) (*watcher, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.nextOpenable()
-	if i < 0 {
+	if s.queue.taken >= s.queue.limit {
 		return nil, nil
 	}
-	w := s.queue.waiting[i]
-	s.queue.waiting = slices.Delete(s.queue.waiting, i, i+1)
+	w := s.nextOpenable()
+	if w == nil {
+		return nil, nil
+	}
+	s.queue.remove(w)
 	s.queue.taken++
 	w.served = true
 	ctx, w.cancel = context.WithCancel(ctx)

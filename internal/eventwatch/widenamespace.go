@@ -174,18 +174,15 @@ func (s *Source) mustYield(w *watcher) bool {
 	return w.yielding
 }
 
-// nextOpenable returns the queue position of the first watch that can open, or -1 if no watch can open. The caller must
-// hold the lock.
-func (s *Source) nextOpenable() int {
-	if s.queue.taken >= s.queue.limit {
-		return -1
-	}
-	for i, w := range s.queue.waiting {
+// nextOpenable returns the first waiting watch that can open as soon as a slot is free, or nil if no waiting watch can
+// open. The caller must hold the lock.
+func (s *Source) nextOpenable() *watcher {
+	for _, w := range s.queue.waiting {
 		if !s.mustWait(w) {
-			return i
+			return w
 		}
 	}
-	return -1
+	return nil
 }
 
 // successor returns the first waiting watch that can open when another watch releases its slot. If slots are free, or
@@ -194,10 +191,5 @@ func (s *Source) successor() *watcher {
 	if s.queue.taken < s.queue.limit {
 		return nil
 	}
-	for _, other := range s.queue.waiting {
-		if !s.mustWait(other) {
-			return other
-		}
-	}
-	return nil
+	return s.nextOpenable()
 }
