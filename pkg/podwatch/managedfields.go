@@ -45,33 +45,29 @@ func scheduledByKubelet(fields []metav1.ManagedFieldsEntry) bool {
 }
 
 // latestStatusChange returns the time when the component that wrote status.phase last changed the pod's status. The
-// result is zero if this time is unknown. The API server updates the time of an entry in managedFields whenever the
-// component changes a field of the entry.
-func latestStatusChange(fields []metav1.ManagedFieldsEntry) (at time.Time) {
-	for i := range fields {
-		entry := &fields[i]
-		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil ||
-			!bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:phase":`)) {
-			continue
-		}
-		if stamp := untrusted.Time(*entry.Time); stamp.After(at) {
-			at = stamp
-		}
-	}
-	return at
+// result is zero if this time is unknown.
+func latestStatusChange(fields []metav1.ManagedFieldsEntry) time.Time {
+	return latestChange(fields, func(written []byte) bool { return bytes.Contains(written, []byte(`"f:phase":`)) })
 }
 
 // unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod. If no
 // scheduler changed this condition, the result is zero. When a scheduler binds the pod, the API server sets
 // PodScheduled to true without an entry in the managed fields (registry/core/pod/storage). If an entry contains the
 // reason of PodScheduled, a scheduler set PodScheduled to false before the binding.
-func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
+func unschedulableAt(fields []metav1.ManagedFieldsEntry) time.Time {
+	return latestChange(fields, func(written []byte) bool {
+		return bytes.Contains(scheduledFields(written), reasonField)
+	})
+}
+
+// latestChange returns the latest time of an entry about the pod's status for which the function "matches" returns
+// true. The argument of "matches" contains the fields of the entry. The API server updates the time of an entry in
+// managedFields whenever the component changes a field of the entry.
+func latestChange(fields []metav1.ManagedFieldsEntry, matches func(written []byte) bool) (at time.Time) {
 	for i := range fields {
 		entry := &fields[i]
-		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil {
-			continue
-		}
-		if !bytes.Contains(scheduledFields(entry.FieldsV1.GetRawBytes()), reasonField) {
+		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil ||
+			!matches(entry.FieldsV1.GetRawBytes()) {
 			continue
 		}
 		if stamp := untrusted.Time(*entry.Time); stamp.After(at) {
