@@ -1,6 +1,7 @@
 package podwatch
 
 import (
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,11 +114,7 @@ func newRestarts(report func(*corev1.Pod, Restart)) *restartCounter {
 func (r *restartCounter) copyCounts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	copied := make(map[RestartKey]uint64, len(r.counts))
-	for key, n := range r.counts {
-		copied[key] = n
-	}
-	return copied
+	return maps.Clone(r.counts)
 }
 
 // countRestarts counts the new restarts in a pod's status. If alreadyCounted is true, countRestarts stores the restart
