@@ -57,9 +57,11 @@ func (a *responder) stampFromContainer(
 		if record.GetLabels()[kindLabel] == kindSandbox && sandbox.Ready && updated.After(created) &&
 			!hasUserNamespace(record.GetSpec().GetValue()) {
 			stamps.BegunAt, stamps.NetworkReadyAt, stamps.ImageFirst = created, updated, true
-			if stamps.ImageStoredAt, err = a.firstStored(ctx, record.GetImage()); err != nil {
+			image, err := a.storedImage(ctx, record.GetImage())
+			if err != nil {
 				return err
 			}
+			stamps.ImageStoredAt = fromTimestamp(image.GetCreatedAt()) // zero if the end of the first pull is unknown
 		}
 		if sandbox.Ready {
 			a.stamps.Add(sandbox.ID, stamps)
@@ -71,15 +73,6 @@ func (a *responder) stampFromContainer(
 	sandbox.BegunAt, sandbox.NetworkReadyAt, sandbox.CreatedAt = stamps.BegunAt, stamps.NetworkReadyAt, time.Time{}
 	sandbox.ImageFirst, sandbox.ImageStoredAt = stamps.ImageFirst, stamps.ImageStoredAt
 	return nil
-}
-
-// firstStored returns the time when an image's first pull ended, or zero if the time is unknown.
-func (a *responder) firstStored(ctx context.Context, image string) (time.Time, error) {
-	stored, err := a.storedImage(ctx, image)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return fromTimestamp(stored.GetCreatedAt()), nil
 }
 
 // hasUserNamespace reports whether a container has its own user namespace. The argument is the container's
