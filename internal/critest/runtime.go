@@ -119,8 +119,8 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{
 		path:       path,
-		name:       options.Name,
-		version:    options.Version,
+		name:       cmp.Or(options.Name, "containerd"),
+		version:    cmp.Or(options.Version, "v2.4.2"),
 		sandboxes:  map[string]*runtimeapi.PodSandbox{},
 		containers: map[string]*runtimeapi.ContainerStatus{},
 		owners:     map[string]string{},
@@ -134,12 +134,6 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 		ingests:    map[string]Ingest{},
 		snapshots:  map[string]map[string]Snapshot{},
 		calls:      map[string]int{},
-	}
-	if r.name == "" {
-		r.name = "containerd"
-	}
-	if r.version == "" {
-		r.version = "v2.4.2"
 	}
 	socket := path
 	if StartProxy != nil {
