@@ -47,11 +47,11 @@ type Config struct {
 // Annotator writes annotations. New starts the goroutines of the Annotator. Run stops the goroutines of the Annotator
 // before it returns.
 type Annotator struct {
-	config  Config
-	metrics metrics
-	limit   flowcontrol.RateLimiter
-	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; no UID is queued twice
-	retries workqueue.TypedRateLimiter[string]
+	config   Config
+	requests *prometheus.CounterVec // write requests by result
+	limit    flowcontrol.RateLimiter
+	queue    workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; no UID is queued twice
+	retries  workqueue.TypedRateLimiter[string]
 
 	// provenAt is the time when a policy last refused a test request of checkPolicy. The refusal proves that the
 	// policy is in force. Only the goroutine of Run uses provenAt.
@@ -76,7 +76,7 @@ func New(config Config) *Annotator {
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, maxRetry),
 		pods:    map[string]*pendingPod{},
 	}
-	a.metrics = newMetrics(config.Registerer, a.waiting)
+	a.requests = newMetrics(config.Registerer, a.waiting)
 	return a
 }
 
@@ -212,7 +212,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 // handleResult handles the API server's response to a write.
 func (a *Annotator) handleResult(uid string, p annotationRequest, values map[string]string, err error) {
 	result := resultOf(err)
-	a.metrics.requests.WithLabelValues(result).Inc()
+	a.requests.WithLabelValues(result).Inc()
 	switch result {
 	case resultWritten:
 		a.retries.Forget(uid)

@@ -145,7 +145,7 @@ func TestConflictsAreRetried(t *testing.T) {
 		t.Errorf("update is lost: %v, %v", h.cluster.Pod("ns", "web").Annotations,
 			h.cluster.Pod("ns", "raced").Annotations)
 	}
-	if got := testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(resultConflict)); got < 1 {
+	if got := testutil.ToFloat64(h.agent.requests.WithLabelValues(resultConflict)); got < 1 {
 		t.Errorf("%v conflicts", got)
 	}
 	if len(h.reported) > 0 {
@@ -170,7 +170,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 			h.cluster.ResponseApplies(test.code, test.reason, "no")
 			h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 			h.startAgent()
-			count := func() float64 { return testutil.ToFloat64(h.agent.metrics.requests.WithLabelValues(test.result)) }
+			count := func() float64 { return testutil.ToFloat64(h.agent.requests.WithLabelValues(test.result)) }
 			h.eventually("requested", func() bool { return count() >= 1 })
 			reported := func() string {
 				h.mu.Lock()
@@ -217,7 +217,7 @@ func TestDeletedPodIsNotCreatedAgain(t *testing.T) {
 	h.cluster.Put(pod("web", map[string]string{RequestTime: ""}))
 	h.cluster.BeforeApply(func() { h.cluster.Delete(pod("web", nil)) })
 	h.startAgent()
-	conflicts := h.agent.metrics.requests.WithLabelValues(resultConflict)
+	conflicts := h.agent.requests.WithLabelValues(resultConflict)
 	h.eventually("tried", func() bool { return testutil.ToFloat64(conflicts) >= 1 })
 	h.quiet()
 	if len(h.reported) > 0 || h.cluster.Pod("ns", "web") != nil {

@@ -11,24 +11,21 @@ const (
 	resultFailed   = "failed"  // no response, or a temporary failure
 )
 
-type metrics struct {
-	requests *prometheus.CounterVec
-}
-
-func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
-	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+// newMetrics registers the metrics of the annotations, and returns the counter of write requests by result.
+func newMetrics(registerer prometheus.Registerer, waiting func() int) *prometheus.CounterVec {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_annotation_requests_total",
 		Help: "Attempts of the agent to annotate a pod, by result. After result=\"conflict\" or result=\"failed\", " +
 			"the agent tries again within one minute. After result=\"refused\", the agent tries again after five " +
 			"minutes. Requires --annotate.",
-	}, []string{"result"})}
+	}, []string{"result"})
 	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {
-		m.requests.WithLabelValues(result)
+		requests.WithLabelValues(result)
 	}
-	registerer.MustRegister(m.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	registerer.MustRegister(requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_annotation_waiting_pods",
 		Help: "Pods of this node that still wait for the annotations that they request. Includes starting pods. " +
 			"Requires --annotate.",
 	}, func() float64 { return float64(waiting()) }))
-	return m
+	return requests
 }

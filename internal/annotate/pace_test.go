@@ -94,7 +94,7 @@ func rejectAsBusy(retryAfter string) (*http.Response, error) {
 }
 
 func (a *fakeServer) count(result string) float64 {
-	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
+	return testutil.ToFloat64(a.agent.requests.WithLabelValues(result))
 }
 
 // TestRequestsAreRateLimited gives the agent all pods of the node at once, as after a restart. The agent must send ten
