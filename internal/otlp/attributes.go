@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -129,11 +130,7 @@ func seconds(key string, d time.Duration) attribute.KeyValue {
 
 // withoutEmpty omits attributes with empty texts, because an unknown value must be absent.
 func withoutEmpty(attributes ...attribute.KeyValue) []attribute.KeyValue {
-	kept := attributes[:0]
-	for _, a := range attributes {
-		if a.Value.Type() != attribute.STRING || a.Value.AsString() != "" {
-			kept = append(kept, a)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(attributes, func(a attribute.KeyValue) bool {
+		return a.Value.Type() == attribute.STRING && a.Value.AsString() == ""
+	})
 }

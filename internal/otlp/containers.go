@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -71,13 +72,7 @@ func livesOf(milestones []timeline.MilestoneEvidence) []*containerLife {
 		}
 		c.add(m)
 	}
-	created := lives[:0]
-	for _, c := range lives {
-		if !c.begun.IsZero() {
-			created = append(created, c)
-		}
-	}
-	return created
+	return slices.DeleteFunc(lives, func(c *containerLife) bool { return c.begun.IsZero() })
 }
 
 func (c *containerLife) add(m timeline.MilestoneEvidence) {

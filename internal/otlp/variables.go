@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -209,10 +210,8 @@ func isCertificates(path string) error {
 // oneOf returns a check that accepts only the given words.
 func oneOf(words ...string) func(string) error {
 	return func(value string) error {
-		for _, word := range words {
-			if value == word {
-				return nil
-			}
+		if slices.Contains(words, value) {
+			return nil
 		}
 		return fmt.Errorf("invalid value %q: must be %s", value, strings.Join(words, " or "))
 	}
