@@ -152,7 +152,5 @@ func response[R any](s *Server, w http.ResponseWriter, r *http.Request, decide f
 		return
 	}
 	decide(review)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
-	_ = json.NewEncoder(w).Encode(review)
+	writeJSON(w, http.StatusCreated, review)
 }

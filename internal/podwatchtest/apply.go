@@ -61,8 +61,7 @@ func (s *Server) servePolicies(w http.ResponseWriter) {
 			"the server could not find the requested resource"))
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{
+	writeJSON(w, http.StatusOK, metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: "admissionregistration.k8s.io/v1",
 		APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"},
@@ -134,8 +133,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding "+
 				"'podlapse-agent-annotate' denied request"))
 	case r.URL.Query().Get("dryRun") == metav1.DryRunAll:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(withKind(pod))
+		writeJSON(w, http.StatusOK, withKind(pod))
 	default:
 		manager := r.URL.Query().Get("fieldManager")
 		setAnnotations(pod, manager, meta.Annotations)
@@ -143,8 +141,7 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.applies = append(s.applies, Applied{parts[0], parts[2], manager, meta.Annotations})
 		s.mu.Unlock()
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(withKind(s.Pod(parts[0], parts[2])))
+		writeJSON(w, http.StatusOK, withKind(s.Pod(parts[0], parts[2])))
 	}
 }
 

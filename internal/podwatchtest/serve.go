@@ -63,8 +63,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case verb == "create":
 		s.review(w, r)
 	case r.URL.Path == "/version":
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
+		writeJSON(w, http.StatusOK, version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
 	case discovered && verb == "list":
 		s.servePolicies(w)
 	case refused != "":
@@ -109,8 +108,7 @@ func (s *Server) respondList(w http.ResponseWriter, q query, limit, from string)
 		response["items"] = []object{}
 	}
 	s.mu.Unlock()
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(response)
+	writeJSON(w, http.StatusOK, response)
 }
 
 // watch responds to a watch request. In three cases, watch first sends the existing objects: the request has no
@@ -243,8 +241,10 @@ func failure(code int32, reason metav1.StatusReason, message string) metav1.Stat
 	}
 }
 
-func writeStatus(w http.ResponseWriter, status metav1.Status) {
+func writeStatus(w http.ResponseWriter, status metav1.Status) { writeJSON(w, int(status.Code), status) }
+
+func writeJSON(w http.ResponseWriter, code int, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status)
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(value)
 }
