@@ -106,10 +106,7 @@ func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeN
 // to list and to watch the pods.
 func (k controlPlane) checkPods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
-	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
-	if err == nil {
-		err = k.watch("pods", podsOf(k.c.nodeName))
-	}
+	err := k.listAndWatch("pods", podsOf(k.c.nodeName))
 	if err == nil {
 		return f
 	}
@@ -128,7 +125,11 @@ func (k controlPlane) checkPods() finding {
 	return f
 }
 
-func (k controlPlane) watch(resource, selector string) error {
+// listAndWatch sends a list request, and then opens and closes a watch. Both requests use the client that reads pods.
+func (k controlPlane) listAndWatch(resource, selector string) error {
+	if err := k.list(k.api.pods, resource, selector); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
 	w, err := k.api.pods.Get().Resource(resource).Param("watch", "true").Param("fieldSelector", selector).
@@ -201,11 +202,7 @@ func (k controlPlane) checkEvents() finding {
 // checkNode tests whether the agent can list and watch the object of its node.
 func (k controlPlane) checkNode() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
-	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
-	err := k.list(k.api.pods, "nodes", selector)
-	if err == nil {
-		err = k.watch("nodes", selector)
-	}
+	err := k.listAndWatch("nodes", fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String())
 	switch {
 	case err == nil && k.c.node.health && k.c.node.addons.AnyNamespace():
 		f.detail += "; --addons has labels but no namespace: any user who can create pods with these labels in any " +
