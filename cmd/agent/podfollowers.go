@@ -9,9 +9,8 @@ import (
 // podFollowers is a podwatch.Follower that passes each call to several other followers.
 type podFollowers []podwatch.Follower
 
-// podFollowersOf combines all parts of the agent that follow pod objects. If no part follows pod objects,
-// podFollowersOf returns nil.
-func podFollowersOf(onNode *ownNode, added features) podwatch.Follower {
+// podFollowersOf combines all parts of the agent that follow pod objects.
+func podFollowersOf(onNode *ownNode, added features) podFollowers {
 	var all podFollowers
 	if onNode != nil && onNode.addons != nil {
 		all = append(all, onNode.addons)
@@ -19,11 +18,7 @@ func podFollowersOf(onNode *ownNode, added features) podwatch.Follower {
 	if onNode != nil && onNode.startUp != nil {
 		all = append(all, onNode.startUp)
 	}
-	all = append(all, added.followers()...)
-	if len(all) == 0 {
-		return nil
-	}
-	return all
+	return append(all, added.followers()...)
 }
 
 // Seen implements podwatch.Follower.
