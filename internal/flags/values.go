@@ -27,19 +27,14 @@ const (
 func Switch(name, variable string, target *bool, help string) Flag {
 	return Flag{
 		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help,
-		Set: OnOff(target),
-	}
-}
-
-// OnOff returns a function for Flag.Set that stores the value of a switch in target.
-func OnOff(target *bool) func(string) error {
-	return func(value string) error {
-		set, ok := switchValue(value)
-		if !ok {
-			return fmt.Errorf("invalid value %q: must be %s, %s, true or false", value, on, off)
-		}
-		*target = set
-		return nil
+		Set: func(value string) error {
+			set, ok := switchValue(value)
+			if !ok {
+				return fmt.Errorf("invalid value %q: must be %s, %s, true or false", value, on, off)
+			}
+			*target = set
+			return nil
+		},
 	}
 }
 
