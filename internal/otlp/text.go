@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/podlapse/podlapse/internal/untrusted"
 )
 
 const (
@@ -30,11 +31,7 @@ func validText(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	end := maxText - len(cutMark)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + cutMark
+	return untrusted.Cut(text, maxText-len(cutMark)) + cutMark
 }
 
 // text returns a text attribute with valid UTF-8 (validText).
