@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,10 +62,7 @@ func TestProcessSeesCgroupV2(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	before, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := mountsUnder(t, "/sys/fs/cgroup", n.State, n.Run)
 	volume, shell := n.In("volume"), "/bin/sh"
 	if err := os.Mkdir(volume, 0o700); err != nil {
 		t.Fatal(err)
@@ -88,7 +86,24 @@ func TestProcessSeesCgroupV2(t *testing.T) {
 	if out, err := exec.Command("umount", volume).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if after, _ := os.ReadFile("/proc/self/mountinfo"); string(after) != string(before) {
+	if after := mountsUnder(t, "/sys/fs/cgroup", n.State, n.Run); after != before {
 		t.Errorf("the process changed the machine's mounts:\n%s\nbefore:\n%s", after, before)
 	}
+}
+
+// mountsUnder returns the machine's mounts in the given directories. Other programs can mount elsewhere during a test.
+func mountsUnder(t *testing.T, dirs ...string) string {
+	t.Helper()
+	all, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var under strings.Builder
+	for line := range strings.Lines(string(all)) {
+		point := strings.Fields(line)[4]
+		if slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(point+"/", dir+"/") }) {
+			under.WriteString(line)
+		}
+	}
+	return under.String()
 }
