@@ -216,7 +216,7 @@ func (f *fold) addPodPhases(t timeline.Timeline, end known, as Span, running *Sp
 }
 
 func isProbe(p timeline.Phase) bool {
-	return p.IsFinalWait() && p != timeline.PhaseKubeletSync
+	return p.IsFinalWait() && timeline.CauseOf(p) != timeline.CauseKubelet
 }
 
 // endPhaseAtWithPod adds the given phase as endPhaseAt does. If the named DaemonSets have only one pod on this node,
