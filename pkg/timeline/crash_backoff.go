@@ -110,6 +110,9 @@ func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 	if s.Phase == PhaseCrashBackoff && f.beganDuringBackoff(f.index(s.Container), clampAttempt(s.Attempt)) {
 		return s.Duration()
 	}
+	if s.Phase == PhaseImageBackoff && f.mayCutBackoff(s) {
+		return s.Duration()
+	}
 	// The back-off can begin before the phase, because the kubelet can work on another container first.
 	from, over := at(s.StartAt), at(s.StartAt)
 	began, least := f.backoffBefore(s)
@@ -125,6 +128,19 @@ func (f *fold) undatedBackoff(s Span, end milestoneKey) time.Duration {
 		longer = max(longer, runtimeSlack, f.slowest)
 	}
 	return longer
+}
+
+// mayCutBackoff reports whether the kubelet might have requested an image during the back-off, because it restarted and
+// forgot the back-off. Usually, an Event shows this request. But if the agent lacks the Event about the end of the same
+// pull, the Event about the request might be lost too.
+func (f *fold) mayCutBackoff(s Span) bool {
+	index := f.index(s.Container)
+	if index == podWide || s.Attempt != int(f.pulls[index].finalAttempt) ||
+		f.pulls[index].requested(f.pulls[index].finalAttempt) {
+		return false
+	}
+	used := f.e.usedBy(index)
+	return used != maxInstant && f.lacksPulledEvent(index, used)
 }
 
 // backoffBefore returns when the back-off before an attempt began, and the shortest possible length of this back-off.

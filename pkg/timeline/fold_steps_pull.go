@@ -95,7 +95,7 @@ func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates)
 	}
 	switch w.phases[0] {
 	case PhaseKubeletSync:
-	case PhasePullQueue:
+	case PhasePullQueue, PhaseImageBackoff:
 		if open || to.key.milestone == MilestonePullFailed || f.pulls[index].pulled.known() {
 			return false
 		}

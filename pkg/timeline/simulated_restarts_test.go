@@ -35,7 +35,7 @@ func TestSimulatedRestarts(t *testing.T) {
 }
 
 // rareRestarts lists further seeds for which a timeline was wrong.
-var rareRestarts = []uint64{10006, 10325, 12182, 12367, 61397, 130416, 130597, 131400, 201058}
+var rareRestarts = []uint64{10006, 10325, 12182, 12367, 61397, 130416, 130597, 131400, 201058, 210533, 211099}
 
 // checkRestart compares the timeline of one simulated pod with the truth.
 func checkRestart(t *testing.T, s sourceSet, seed uint64) *simulatedPod {
