@@ -204,7 +204,7 @@ func (l *liveAgents) show(ctx context.Context, screen canvas, typed <-chan byte,
 			continue
 		case found := <-l.found:
 			looking = false
-			if found.err == nil { // after a failed search, keep the known agents
+			if found.err == nil { // otherwise, keep the known agents
 				l.updateStreams(ctx, found.agents)
 			}
 		case key := <-typed:

@@ -50,11 +50,11 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
 		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
-			"the watch delivers every Event since its first pod reached the node, or since the previous watch ended. " +
-			"If the agent knows no resourceVersion for this starting point, it uses one of the other two. " +
-			"from=\"history\": the watch delivers all existing Events, because the namespace has few Events or the " +
-			"API server refuses lists of Events. from=\"gap\": the watch delivers only recent and new Events, " +
-			"because the namespace has many Events. The agent can miss earlier Events.",
+			"the watch delivers every Event since the first of its pods reached the node, or since the previous " +
+			"watch ended. from=\"history\": the watch delivers all existing Events, because the namespace has few " +
+			"Events or the API server refuses lists of Events. from=\"gap\": the watch delivers only recent and new " +
+			"Events, because the namespace has many Events. The agent can miss earlier Events. The agent uses " +
+			"\"history\" or \"gap\" only if it knows no resourceVersion for \"revision\".",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",

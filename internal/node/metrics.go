@@ -73,8 +73,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"add-ons, or because two add-ons in different namespaces have the same name. At each scrape, this "+
 			"counter increases by the number of these add-ons."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
-			"Container restarts that podlapse_addon_restarts_total does not count, because that metric has too "+
-				"many series, or because two add-ons in different namespaces have the same name."),
+			"Container restarts that podlapse_addon_restarts_total does not count. Either that metric has its "+
+				"maximum number of series, or two add-ons in different namespaces have the same name."),
 	}
 }
 

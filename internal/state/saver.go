@@ -131,8 +131,8 @@ func (d *Dir) NewSaver(config Config) (*Saver, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		// Some stored pod objects did not change the evidence. If these objects counted as news, each restart would add
-		// a pod object to the file.
+		// A stored pod object counts as news only if it changes the evidence. Otherwise, each restart would add a pod
+		// object to the file.
 		s.Observe(o, e.Apply(o))
 	}
 	for _, uid := range d.Reported {

@@ -44,8 +44,9 @@ func New(registerer prometheus.Registerer) *Delays {
 		ofEvent: prometheus.NewHistogram(histogram.Options("podlapse_event_watch_delay_seconds",
 			"Time from the moment when this node's kubelet created an Event until an Event watch delivered the "+
 				"Event. The agent reads the creation time from the Event's name, which contains nanoseconds. The "+
-				"delay includes the kubelet's queue, the API server and the watch. Excludes repeated Events, "+
-				"because their timestamps have a resolution of one second. Requires --watch-delays.", eventBuckets)),
+				"delay includes the kubelet's queue, the API server and the watch. Excludes repeated Events: their "+
+				"names do not change, and their timestamps have a resolution of one second. Requires "+
+				"--watch-delays.", eventBuckets)),
 	}
 	registerer.MustRegister(pods, d.ofEvent)
 	return d

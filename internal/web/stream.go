@@ -130,8 +130,8 @@ func (o *outlet) nextEvents(ctx context.Context, viewer *live.Viewer) ([]*live.E
 }
 
 // choose returns the frame (the encoded message) for an event and a viewer with the filter f. If the namespace or the
-// name of the pod does not match, the result is nil. A pod's namespace and name never change, so a viewer whose filter
-// excludes them has never received the pod. If another property does not match, for example a label, the frame tells
+// name of the pod does not match, the result is nil. A pod's namespace and name never change, so this viewer has never
+// received the pod. If another property does not match, for example a label, the frame tells
 // the viewer to remove the pod, because the pod might have matched earlier.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {

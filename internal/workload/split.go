@@ -78,8 +78,8 @@ func splitByImage(samples []*sample, mixed bool) api.WorkloadImages {
 // splitByNode compares each node with the other nodes. If the argument "mixed" is true, splitByNode ignores the
 // revisions. If "mixed" is false, a comparison uses a revision only if it has start-ups on the compared node and on
 // other nodes. Each comparison requires at least MinStartUps start-ups on the compared node, and at least MinStartUps
-// start-ups on all other nodes together. If there are many nodes, one of them can differ by chance. So splitByNode
-// corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method).
+// start-ups on all other nodes together. If there are many nodes, one of them can differ by chance. Therefore,
+// splitByNode corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method).
 func splitByNode(samples []*sample, mixed bool) []api.WorkloadNode {
 	split := func(name string) (here, elsewhere []*sample) {
 		for _, s := range samples {

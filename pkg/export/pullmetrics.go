@@ -69,8 +69,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
 			Help: "Kubelet Events that never reached the agent although an Event watch was open. Other evidence of " +
-				"the start-up proves that the kubelet created these Events. If the kubelet creates many Events " +
-				"about one pod, it drops some of these Events.",
+				"the start-up proves that the kubelet created these Events. For example, the kubelet drops " +
+				"Events if it creates many Events about one pod.",
 		}, []string{"reason"}),
 		sized:      newSizedMetrics(registerer),
 		registries: registrylabel.New(),

@@ -53,8 +53,9 @@ func NewWorkloadSeries(registerer prometheus.Registerer, limit int) *WorkloadSer
 		}, labels),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_workload_startup_seconds_total",
-			Help: "Duration of the start-ups in podlapse_workload_startups_total, by cause. To get the mean " +
-				"duration, divide the sum of this metric over all causes by podlapse_workload_startups_total." + other,
+			Help: "Total duration of the start-ups that podlapse_workload_startups_total counts, by cause. To " +
+				"get the mean duration, divide the sum of this metric over all causes by " +
+				"podlapse_workload_startups_total." + other,
 		}, append(labels, "cause")),
 	}
 	registerer.MustRegister(s.ended, s.failures, s.seconds)

@@ -15,8 +15,8 @@ var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
 // scheduledFields returns the part of a set of managed fields that lists the fields of the condition PodScheduled. The
 // result is empty if the set does not contain this condition. A scheduler sets the field "reason" if it finds no node
-// for the pod. The kubelet writes PodScheduled without a reason. So the agent distinguishes a scheduler from the
-// kubelet without the name of the field manager. The kubelet's name can also be k3s or kubelite.
+// for the pod. The kubelet writes PodScheduled without the field "reason". So the agent distinguishes a scheduler from
+// the kubelet without the name of the field manager. The kubelet's name can also be k3s or kubelite.
 func scheduledFields(fields []byte) []byte {
 	_, condition, _ := bytes.Cut(fields, scheduledCondition)
 	condition, _, _ = bytes.Cut(condition, []byte(`"k:{`)) // the next condition

@@ -29,9 +29,9 @@ func (r *firstRun) add(o *PodSeen, c *Container) (changed bool) {
 }
 
 // isLate reports whether the pod's status arrived long after the latest change that it shows. Then the kubelet or the
-// agent might have had no connection to the API server. After a gap, the kubelet writes only its latest status
-// (status_manager.go), so the agent can have missed earlier statuses. While a post-start hook runs, the kubelet does
-// not write the status. So if the container that started last has a hook, the status is never late.
+// agent might have had no connection to the API server. When the connection returns, the kubelet writes only its latest
+// status (status_manager.go), so the agent can have missed earlier statuses. While a post-start hook runs, the kubelet
+// does not write the status. So if the container that started last has a hook, the status is never late.
 func (p *Pod) isLate(arrived time.Time) bool {
 	var changed, started time.Time
 	hook := false

@@ -161,9 +161,10 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// startSlack limits how long a pull might have run before the image's first pull ended. If a pull might have run
-// longer, the pull itself might have stored the image. When a pull ends, the kubelet starts the next pull in the queue
-// at once. The value is an estimate: no measurement shows how late the kubelet can be.
+// startSlack is the longest time by which two pulls of an image can seem to overlap, although the second pull started
+// after the first pull had stored the image. If a pull overlaps the image's first pull by more than startSlack, the
+// pull itself might have stored the image. When a pull ends, the kubelet starts the next pull in the queue at once. The
+// value is an estimate: no measurement shows how late the kubelet can be.
 const startSlack = 100 * time.Millisecond
 
 // storedByOtherPull reports whether another pod's pull completed the image while this pull was in the queue.

@@ -268,7 +268,7 @@ type EventWatch struct {
 type Requests struct {
 	Runtime bool     // query the runtime about the pod
 	Runs    bool     // the pod object reports container runs that the runtime has not reported
-	Images  []string // image references in the spec; ask the runtime whether the images are present
+	Images  []string // image references in the spec; the caller asks the runtime whether the images are present
 	Layers  []string // the references in Images whose layers are also requested
 	Network bool     // ask the runtime whether its network is ready
 	Events  bool     // keep an Event watch open for the pod

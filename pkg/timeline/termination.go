@@ -3,7 +3,7 @@ package timeline
 import "time"
 
 // The phases of a termination. A termination can also have the phases PhaseKubeletPickup and PhaseUnattributed.
-// PhaseUnattributed can also stand for PhaseNetwork, PhaseVolumes or PhaseAPIServer.
+// PhaseNetwork, PhaseVolumes and PhaseAPIServer appear only as candidates of PhaseUnattributed.
 const (
 	// PhasePreStopHook lasts from the time when the kubelet picks up the deletion request to the end of the container.
 	// The phase includes the time after the hook, because no evidence shows when the hook itself ended.

@@ -146,7 +146,8 @@ func costKinds(form string) ([]costKind, error) {
 			costKind{cold: true, rate: 20, earlier: earlier, pods: 200, agents: 4, pairs: 5},
 			costKind{rate: 2, earlier: earlier, pods: 40, agents: 1, counterparts: 119, pairs: 5},
 			agents(earlier))
-		if earlier == bare.earlier { // run now, because the API server deletes the earlier Events after an hour
+		if earlier == bare.earlier {
+			// Both kinds need the earlier Events of this step, which the API server deletes after an hour.
 			whole = append(whole, bare, needed)
 		}
 	}

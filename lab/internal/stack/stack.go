@@ -79,9 +79,10 @@ type Kubernetes struct {
 // distinguish kubelet 1.33 from earlier kubelets.
 func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
-// ReportsHooksLate reports whether the kubelet reports the end of the last container's post-start hook only after its
-// next list of containers, up to a second later. From version 1.36 on, the kubelet lists the containers of a pod
-// immediately after each sync of the pod (pkg/kubelet/kubelet.go, SyncPod: RequestPodRelist).
+// ReportsHooksLate reports whether the status that shows the end of the last container's post-start hook is up to a
+// second late. Before version 1.36, the kubelet first waits until it lists all containers again. From version 1.36 on,
+// the kubelet lists the containers of a pod immediately after each sync of the pod (pkg/kubelet/kubelet.go, SyncPod:
+// RequestPodRelist).
 func (k Kubernetes) ReportsHooksLate() bool { return k.Minor < 36 }
 
 // Containerd selects containerd's version and settings.
