@@ -200,15 +200,18 @@ func (b *boundary) nextWork(all []boundary) instant {
 	return next
 }
 
-// addOtherWork adds the phases of steps for which mayWaitAt is true, because the kubelet might also have worked during
-// the run.
+// addOtherWork adds the phases of other containers' steps during which the kubelet might also have worked: the steps for
+// which mayWaitAt is true. If b ends a crash back-off, the kubelet might have pulled another container's image in this
+// time, so addOtherWork also adds the phases of an image back-off whose next pull has no date.
 func (b *boundary) addOtherWork(all []boundary) {
-	next := b.nextWork(all)
-	if next == maxInstant {
+	next, crashed := b.nextWork(all), b.phases[0] == PhaseCrashBackoff
+	if next == maxInstant && !crashed {
 		return
 	}
 	for i := range all {
-		if w := &all[i]; w.mayWaitAt(b, next) && w.mayIncludeWorkAt(b) {
+		w := &all[i]
+		waits := w.mayWaitAt(b, next) || crashed && w.phases[0] == PhaseImageBackoff
+		if waits && w.mayIncludeWorkAt(b) {
 			b.addCandidates(w.phases)
 		}
 	}

@@ -101,6 +101,8 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 			return imagepull.OutcomeUnknown
 		}
 		return imagepull.OutcomeVerified // the image was present under another name
+	case f.mayHideFailure(index, image.last.FirstPulledAt, image.last.PulledAt):
+		return imagepull.OutcomeUnknown // another client might have stored the image before the container's back-off
 	case image.pulledOnce() && !f.mayStartWorkLater(c, index, at(image.last.FirstPulledAt)):
 		return imagepull.OutcomeDownloaded
 	}
