@@ -121,14 +121,10 @@ func second(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// arrivalConstraint returns a constraint that ends at the arrival time of an observation. A milestone happens before
-// its observation arrives.
-func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constraint {
-	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
-	if live {
-		c.bias = biasLatest
-	}
-	return c
+// arrivalConstraint returns a constraint that ends at the arrival time of an observation from the pod watch. A
+// milestone happens before its observation arrives.
+func arrivalConstraint(k milestoneKey, t time.Time, live bool) constraint {
+	return arrivalWindow(t, live).constraint(k)
 }
 
 // betterThan reports whether the evidence keeps the constraint c instead of the constraint d. Both constraints must

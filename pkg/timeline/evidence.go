@@ -304,7 +304,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case PodGone:
 		e.changed = e.changed || !e.gone
 		e.gone = true
-		e.constrain(arrivalConstraint(podMilestone(MilestoneDeleted), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneDeleted), o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:

@@ -26,7 +26,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		if !stamp.IsZero() {
 			k := milestoneKey{container: index, milestone: m, attempt: clampAttempt(attempt)}
 			e.constrain(second(k, originStatus, stamp))
-			e.constrain(arrivalConstraint(k, originArrival, o.ArrivedAt, false))
+			e.constrain(arrivalConstraint(k, o.ArrivedAt, false))
 		}
 	}
 	addRun(MilestoneRunning, c.Attempt, c.StartedAt)
@@ -62,20 +62,20 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		// The kubelet runs the post-start hook immediately after it starts the container. The kubelet writes the status
 		// only after the hook has ended (startContainer).
 		e.constrain(
-			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival,
+			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted},
 				o.ArrivedAt,
 				o.Live),
 		)
 	}
 	if c.Started {
 		e.constrain(
-			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneStarted}, originArrival,
+			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneStarted},
 				o.ArrivedAt, o.Live),
 		)
 	}
 	if c.Ready {
 		e.constrain(
-			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady}, originArrival,
+			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady},
 				o.ArrivedAt,
 				o.Live),
 		)
@@ -100,7 +100,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0
 	}
 	if m, refused := imageMilestones[c.WaitingReason]; refused && c.Attempt == 0 && c.LastRun == nil {
-		e.constrain(arrivalConstraint(milestoneKey{index, 0, m}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(milestoneKey{index, 0, m}, o.ArrivedAt, o.Live))
 	}
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		if m == MilestoneConfigRefused {
@@ -110,7 +110,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		if c.LastRun != nil {
 			next++ // the run with the number c.Attempt has ended, so the failure concerns the next run
 		}
-		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, o.ArrivedAt, o.Live))
 	}
 }
 
@@ -145,8 +145,7 @@ var createFailureMilestones = map[string]Milestone{
 // sync of the pod after the failure (see nextSyncLeast). If no Event reports the failure, the timeline derives the time
 // of the failure from the arrival time of the status.
 func (e *Evidence) applyPullFailure(evidence *containerEvidence, o PodSeen, c Container) {
-	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
-	f := failureEvent{window{news.origin, news.bias, news.earliest, news.latest}, 0, c.PullFailure, 0}
+	f := failureEvent{window: arrivalWindow(o.ArrivedAt, o.Live), why: c.PullFailure}
 	beforeRun := c.Attempt == 0 && c.LastRun == nil
 	switch first := evidence.statusFailure; {
 	case first == nil || f.compare(*first) < 0:

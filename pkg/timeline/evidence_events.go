@@ -48,6 +48,16 @@ type window struct {
 	earliest, latest instant
 }
 
+// arrivalWindow returns the interval of something that the pod watch reports. The interval ends at the time t, when the
+// observation arrived.
+func arrivalWindow(t time.Time, live bool) window {
+	w := window{origin: originArrival, earliest: minInstant, latest: at(t)}
+	if live {
+		w.bias = biasLatest
+	}
+	return w
+}
+
 func (w window) known() bool { return w.latest != 0 }
 
 func (w window) constraint(k milestoneKey) constraint {

@@ -15,7 +15,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	stamped := func(m Milestone, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.constrain(second(podMilestone(m), by, stamp))
-			e.constrain(arrivalConstraint(podMilestone(m), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(arrivalConstraint(podMilestone(m), o.ArrivedAt, o.Live))
 		}
 	}
 	e.keepGeneration(o.Pod.Generation)
@@ -28,7 +28,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	if o.Pod.refusedBeforeBound() {
 		stamped(MilestoneUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
 	}
-	e.constrain(arrivalConstraint(podMilestone(MilestoneCreated), originArrival, o.ArrivedAt, o.Live))
+	e.constrain(arrivalConstraint(podMilestone(MilestoneCreated), o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
 		stamped(MilestoneCreated, originControlPlane, o.Pod.CreatedAt)
 	} else {
@@ -49,7 +49,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 		case "PodReadyToStartContainers":
 			// Kubelets before 1.36 can delay PodReadyToStartContainers until after the image pulls. So the arrival of
 			// PodReadyToStartContainers is only an upper bound for the start of the sandbox.
-			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
 			if !c.TransitionAt.IsZero() {
@@ -61,9 +61,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 	switch o.Pod.Phase {
 	case "Succeeded":
-		e.constrain(arrivalConstraint(podMilestone(MilestoneSucceeded), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneSucceeded), o.ArrivedAt, o.Live))
 	case "Failed":
-		e.constrain(arrivalConstraint(podMilestone(MilestoneFailed), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneFailed), o.ArrivedAt, o.Live))
 	}
 	if e.containers == nil {
 		e.containers = make([]containerEvidence, 0, min(len(o.Pod.Containers), maxContainers))
@@ -90,7 +90,7 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	}
 	e.constrain(constraint{key: podMilestone(m), origin: originStatus, earliest: minInstant,
 		latest: at(c.TransitionAt) + instant(time.Second) - 1})
-	e.constrain(arrivalConstraint(podMilestone(m), originArrival, o.ArrivedAt, false))
+	e.constrain(arrivalConstraint(podMilestone(m), o.ArrivedAt, false))
 }
 
 // maxReadyTimes limits the length of Evidence.readyTimes. A pod exceeds this limit only if it loses its readiness again

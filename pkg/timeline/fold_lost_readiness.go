@@ -20,7 +20,7 @@ func (f *fold) readyAgainConstraints() []constraint {
 	for _, t := range slices.Backward(f.e.readyTimes) {
 		if known && t.transitionAt > first && t.transitionAt <= podReady {
 			return []constraint{second(readyAgain, originStatus, t.transitionAt.time()),
-				arrivalConstraint(readyAgain, originArrival, t.arrivedAt.time(), t.live)}
+				arrivalConstraint(readyAgain, t.arrivedAt.time(), t.live)}
 		}
 	}
 	return nil
