@@ -58,27 +58,19 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.Kind == KindInit {
 		return
 	}
+	addArrival := func(m Milestone) {
+		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), m}, o.ArrivedAt, o.Live))
+	}
 	if c.PostStartHook && c.State == StateRunning {
 		// The kubelet runs the post-start hook immediately after it starts the container. The kubelet writes the status
 		// only after the hook has ended (startContainer).
-		e.constrain(
-			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted},
-				o.ArrivedAt,
-				o.Live),
-		)
+		addArrival(MilestonePostStarted)
 	}
 	if c.Started {
-		e.constrain(
-			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneStarted},
-				o.ArrivedAt, o.Live),
-		)
+		addArrival(MilestoneStarted)
 	}
 	if c.Ready {
-		e.constrain(
-			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady},
-				o.ArrivedAt,
-				o.Live),
-		)
+		addArrival(MilestoneContainerReady)
 	}
 }
 
