@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -139,6 +140,16 @@ func (c constraint) betterThan(d constraint) bool {
 		return c.earliest > d.earliest
 	}
 	return c.bias > d.bias
+}
+
+// findArrival returns the constraint from the pod object that first reported the milestone. The constraints must be
+// sorted by key, then by origin.
+func findArrival(constraints []constraint, k milestoneKey) (c constraint, found bool) {
+	i, found := slices.BinarySearchFunc(constraints, constraint{key: k, origin: originArrival}, compareConstraints)
+	if !found {
+		return constraint{}, false
+	}
+	return constraints[i], true
 }
 
 // searchConstraints returns the index of the first constraint whose key is equal to k or comes after k. The constraints

@@ -73,13 +73,7 @@ func (e *Evidence) imageNamedBy(index int16) instant {
 // the creation, so the two times are almost equal. If both times are unknown, createdSince returns maxInstant.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
-		since := minInstant
-		for _, known := range e.constraints {
-			if known.key == (milestoneKey{index, 0, milestone}) {
-				since = max(since, known.earliest)
-			}
-		}
-		if since != minInstant {
+		if since := e.earliestTime(milestoneKey{index, 0, milestone}); since != minInstant {
 			return since
 		}
 	}

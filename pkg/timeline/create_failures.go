@@ -110,15 +110,8 @@ var alsoNotConfig = []Phase{
 // isUndatedRefusal reports whether the time of a refusal is unknown. The time is unknown if the first report of the
 // refusal did not come live from the watch, for example because it came from a list of pods.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k {
-			break
-		}
-		if c.origin == originArrival {
-			return c.bias == biasNone
-		}
-	}
-	return false
+	c, found := findArrival(e.constraints, k)
+	return found && c.bias == biasNone
 }
 
 // isRefusal reports whether the milestone means that the kubelet failed to create a container or to check its image.

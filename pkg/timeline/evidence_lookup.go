@@ -2,14 +2,21 @@ package timeline
 
 import "slices"
 
+// constraintsOn returns the constraints on a milestone, the most trusted origin first.
+func (e *Evidence) constraintsOn(k milestoneKey) []constraint {
+	first := searchConstraints(e.constraints, k)
+	after := first
+	for after < len(e.constraints) && e.constraints[after].key == k {
+		after++
+	}
+	return e.constraints[first:after]
+}
+
 // latestTime returns the latest possible time of the milestone. If several constraints set an upper bound, the earliest
 // upper bound counts. If no constraint sets an upper bound, the second result is false.
 func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 	latest := maxInstant
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k {
-			break
-		}
+	for _, c := range e.constraintsOn(k) {
 		latest = min(latest, c.latest)
 	}
 	return latest, latest != maxInstant
@@ -19,10 +26,7 @@ func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 // latest lower bound counts. If no constraint sets a lower bound, the result is minInstant.
 func (e *Evidence) earliestTime(k milestoneKey) instant {
 	earliest := minInstant
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k {
-			break
-		}
+	for _, c := range e.constraintsOn(k) {
 		earliest = max(earliest, c.earliest)
 	}
 	return earliest
@@ -30,33 +34,24 @@ func (e *Evidence) earliestTime(k milestoneKey) instant {
 
 // arrivalOf returns the time at which a pod object first reported the milestone.
 func (e *Evidence) arrivalOf(k milestoneKey) (instant, bool) {
-	i, found := slices.BinarySearchFunc(e.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
-	if !found {
-		return 0, false
-	}
-	return e.constraints[i].latest, true
+	c, found := findArrival(e.constraints, k)
+	return c.latest, found
 }
 
 // runtimeEarliest returns the earliest possible time of a milestone according to the runtime. If the runtime reports no
 // time for the milestone, the result is minInstant.
 func (e *Evidence) runtimeEarliest(k milestoneKey) instant {
 	since := minInstant
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k || c.origin > originStore {
-			break
+	for _, c := range e.constraintsOn(k) {
+		if c.origin <= originStore {
+			since = max(since, c.earliest)
 		}
-		since = max(since, c.earliest)
 	}
 	return since
 }
 
 func (e *Evidence) hasRuntimeConstraint(k milestoneKey) bool {
-	for _, c := range e.constraints {
-		if c.key == k && c.origin == originRuntime {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.constraintsOn(k), func(c constraint) bool { return c.origin == originRuntime })
 }
 
 // sandboxRan reports whether there is evidence that a sandbox ran. Evidence about a container also counts, because a
@@ -85,13 +80,5 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 // acknowledgedSince returns the earliest possible time at which the kubelet picked up the pod. If this time is unknown,
 // the result is minInstant.
 func (e *Evidence) acknowledgedSince() instant {
-	earliest := minInstant
-	k := podMilestone(MilestoneAcknowledged)
-	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
-		if c.key != k {
-			break
-		}
-		earliest = max(earliest, c.earliest)
-	}
-	return earliest
+	return e.earliestTime(podMilestone(MilestoneAcknowledged))
 }

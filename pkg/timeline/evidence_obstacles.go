@@ -241,16 +241,10 @@ func (f *fold) sandboxBegunSince() instant {
 			return f.asOf
 		}
 	}
-	since := minInstant
-	for _, c := range f.e.constraints {
-		if c.key == podMilestone(MilestoneSandboxBegun) {
-			since = max(since, c.earliest)
-		}
+	if since := f.e.earliestTime(podMilestone(MilestoneSandboxBegun)); since != minInstant {
+		return since
 	}
-	if since == minInstant {
-		return f.firstSignOfSandbox()
-	}
-	return since
+	return f.firstSignOfSandbox()
 }
 
 // firstSignOfSandbox returns the earliest time at which the evidence shows that a sandbox exists. Only containerd's

@@ -258,6 +258,6 @@ func (f *fold) probeAt(c *Container, at instant) *phaseCandidates {
 
 // reportedLive reports whether a watch delivered the pod object that first reported the milestone.
 func (f *fold) reportedLive(k milestoneKey) bool {
-	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: k, origin: originArrival}, compareConstraints)
-	return found && f.constraints[i].bias == biasLatest
+	c, found := findArrival(f.constraints, k)
+	return found && c.bias == biasLatest
 }

@@ -136,13 +136,13 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 // constraint.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
-	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
-	if !found || f.constraints[i].bias == biasLatest || f.e.pod.FailedBy.IsZero() {
+	seen, found := findArrival(f.constraints, key)
+	if !found || seen.bias == biasLatest || f.e.pod.FailedBy.IsZero() {
 		return nil
 	}
 	by := f.skew.widen(second(key, originControlPlane, f.e.pod.FailedBy))
 	by.earliest = minInstant
-	if by.latest >= f.constraints[i].latest || slices.ContainsFunc(f.constraints, func(c constraint) bool {
+	if by.latest >= seen.latest || slices.ContainsFunc(f.constraints, func(c constraint) bool {
 		return c.key.milestone == MilestoneFinished && c.earliest > by.latest
 	}) {
 		return nil

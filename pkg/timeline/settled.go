@@ -26,10 +26,8 @@ func (e *Evidence) Ended() bool {
 // endLearned returns the time when the agent learned that the start-up ended, and whether the start-up ended.
 func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	for _, m := range []Milestone{MilestoneReady, MilestoneSucceeded, MilestoneFailed, MilestoneDeleted} {
-		for _, c := range e.constraints {
-			if c.key == podMilestone(m) && c.origin == originArrival {
-				return c.latest.time(), true
-			}
+		if arrived, seen := e.arrivalOf(podMilestone(m)); seen {
+			return arrived.time(), true
 		}
 	}
 	return time.Time{}, false
