@@ -184,10 +184,6 @@ func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// latestRetry returns the latest possible time of the kubelet's next attempt after the Event's latest occurrence. If
-// this time is unknown, the result is maxInstant.
-func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
-
 // dueBy returns the latest possible time of one of the kubelet's attempts after the occurrence o. If the kubelet
 // retried without a gap until the Event's latest occurrence, dueBy chooses the next attempt after that occurrence. If
 // there was a gap, dueBy chooses the first attempt after o. If the time is unknown, dueBy returns maxInstant.
@@ -196,7 +192,7 @@ func (o obstacleOccurrence) dueBy() instant {
 	case retry == nil:
 		return maxInstant
 	case o.latest == o.from.last.latest || o.from.isContinuous():
-		return o.latestRetry()
+		return o.from.latestRetry()
 	default:
 		return o.latest + instant(retry(1))
 	}
@@ -268,7 +264,7 @@ func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant
 	}
-	until := f.obstacles[len(f.obstacles)-1].latestRetry()
+	until := f.obstacles[len(f.obstacles)-1].from.latestRetry()
 	if until == maxInstant {
 		return until
 	}

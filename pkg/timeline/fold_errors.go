@@ -251,10 +251,10 @@ func otherCauseAfterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandboxFailed:
 		return max(0, next.sub(o.earliest)-podRetryLeast)
-	case o.latestRetry() == maxInstant:
+	case o.from.latestRetry() == maxInstant:
 		return 0
 	}
-	return o.latestRetry().sub(o.latest) + retrySlack
+	return o.from.latestRetry().sub(o.latest) + retrySlack
 }
 
 // otherCauseBeforeFailedSandbox returns the result of otherCauseAfterObstacle for the last obstacle before a failed

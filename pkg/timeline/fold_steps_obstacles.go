@@ -26,7 +26,7 @@ func (f *fold) obstacleSteps(begun step) []step {
 	}
 	last := f.obstacles[len(f.obstacles)-1]
 	if due := retryMilestone(len(f.obstacles) - 1); f.bounds.find(due) != nil {
-		steps = append(steps, stepWith(due, f.phasesBetween(begun, last, last.latestRetry(), nil)))
+		steps = append(steps, stepWith(due, f.phasesBetween(begun, last, last.from.latestRetry(), nil)))
 		return mergeRepeated(append(steps, f.stepToSandbox(begun, last.from.row().phases)))
 	}
 	ahead := stepWith(begun.key, f.phasesBetween(begun, last, maxInstant, nil))
