@@ -31,12 +31,11 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
 			return f.asOf // the duration of the phase limits its error bound, so the bound grows with the phase
 		}
-		until = at(f.e.givesUpAt())
+		until = min(at(f.e.givesUpAt()), f.changesFrom(t))
 		if reported := len(t.EventMessage); reported < len(f.e.messages) {
 			until = min(until, at(f.e.messages[reported].At))
 		}
 	}
-	until = min(until, f.changesFrom(t))
 	if due := f.retryDue(); due > f.asOf && due != maxInstant {
 		until = min(until, due+1)
 	}
@@ -50,20 +49,16 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 
 // changesFrom returns the instant from which the error bound or the possible alternatives of the current phase change.
 // Before this instant, only the length of the phase changes. From this instant on, each request for the timeline needs
-// a new fold. If the alternatives and the error bound will never change, changesFrom returns maxInstant.
+// a new fold. If the alternatives and the error bound will never change, changesFrom returns maxInstant. The start-up
+// must be in progress.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
-	if t.State != StateStarting {
-		return from
-	}
 	last := t.Phases[len(t.Phases)-1]
 	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
 		from = at(last.StartAt) + instant(maxBackoff(last.Phase, last.Attempt))
 	}
-	if f.open != nil {
-		from = min(from, f.hiddenPullsFrom(t.Phases))
-	}
-	if f.open != nil && isRefusal(f.open.key.milestone) {
+	from = min(from, f.hiddenPullsFrom(t.Phases))
+	if isRefusal(f.open.key.milestone) {
 		from = min(from, f.refusalDue(f.open))
 	}
 	if acknowledged := f.bounds.find(podMilestone(MilestoneAcknowledged)); acknowledged != nil &&
