@@ -191,9 +191,6 @@ func NewEvidence(scope Scope) *Evidence { return &Evidence{scope: scope} }
 // PodSeen reports whether the evidence contains a pod object. Without a pod object, there is no timeline.
 func (e *Evidence) PodSeen() bool { return !e.podSeenAt.IsZero() }
 
-// Reconstructed returns the value of Timeline.Reconstructed.
-func (e *Evidence) Reconstructed() bool { return e.beforeAgent() }
-
 // Pod returns the latest pod object.
 func (e *Evidence) Pod() Pod { return e.pod }
 

@@ -164,7 +164,7 @@ func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Node: pod.Node, Owner: pod.Owner, Reason: pod.Reason,
-		Reconstructed: f.e.beforeAgent(), Skew: f.skew,
+		Reconstructed: f.e.Reconstructed(), Skew: f.skew,
 	}
 	if !pod.ReadAt.IsZero() {
 		t.StaticUID, t.ReadAt = pod.RuntimeUID, pod.ReadAt

@@ -175,7 +175,7 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	s.Error = max(s.Error,
 		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandboxWork(to.key), f.undatedRetry(s, from.key, to.key),
 			f.slowest/2, pulling), s.Duration()))
-	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
+	if f.e.Reconstructed() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended. For example, the pod might have become unready again before the agent
 		// first saw the pod. The estimate of the phase's end is only the middle of a long interval. So the time can
 		// also contain other phases.

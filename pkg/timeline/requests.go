@@ -46,7 +46,7 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	var w Requests
 	switch {
 	case !e.scope.Runtime || late(runtimeGrace) && !e.awaitsLayers(now):
-	case e.beforeAgent():
+	case e.Reconstructed():
 		w.Runtime = e.runtimeQueriedAt.IsZero()
 	default:
 		w.Images, w.Layers = e.requestedImages(now)
@@ -58,7 +58,7 @@ func (e *Evidence) Requests(now time.Time) Requests {
 		w.Runtime = true
 	}
 	overdue := now.Sub(e.queriedSince()) > runtimePatience || late(runtimeGrace)
-	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) &&
+	w.Events = e.scope.Events && !e.Reconstructed() && !late(eventGrace) &&
 		(e.requestsEvents(overdue) || e.requestsSandboxEvents(now) || e.requestsRefusalEvents())
 	return w
 }
@@ -103,7 +103,7 @@ func (i *imageEvidence) layersIncomplete() bool {
 // awaitsLayers reports whether the agent will query the runtime again for layers that were missing in the last
 // response.
 func (e *Evidence) awaitsLayers(now time.Time) bool {
-	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
+	return e.scope.Runtime && !e.Reconstructed() && !e.graceOver(now, layersGrace) &&
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
 }
 

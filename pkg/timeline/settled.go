@@ -79,10 +79,11 @@ func (e *Evidence) overdueAt() time.Time {
 	return e.clock.moved(e.firstSeen.at.Round(0), giveUpAfter)
 }
 
-// beforeAgent reports whether the start-up ended before the agent could observe it. beforeAgent returns true if three
-// conditions are true: the agent first saw the pod in a list, the start-up was over at that time, and the pod did not
-// reach the node after Scope.Since. beforeAgent also returns true for an old static pod (isOldMirror).
-func (e *Evidence) beforeAgent() bool {
+// Reconstructed reports whether the start-up ended before the agent could observe it (Timeline.Reconstructed).
+// Reconstructed returns true if three conditions are true: the agent first saw the pod in a list, the start-up was over
+// at that time, and the pod did not reach the node after Scope.Since. Reconstructed also returns true for an old static
+// pod (isOldMirror).
+func (e *Evidence) Reconstructed() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
