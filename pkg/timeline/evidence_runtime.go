@@ -142,10 +142,7 @@ func (r *ContainerRun) endUnknown() bool {
 
 // sandboxLost reports whether the runtime reported the pod's latest sandbox as not ready during the start-up. The
 // kubelet replaces such a sandbox.
-func (e *Evidence) sandboxLost() bool {
-	_, over := e.endLearned()
-	return !over && e.latestSandboxStopped()
-}
+func (e *Evidence) sandboxLost() bool { return !e.Ended() && e.latestSandboxStopped() }
 
 // latestSandboxStopped reports whether the runtime reported the pod's latest sandbox as not ready.
 func (e *Evidence) latestSandboxStopped() bool {

@@ -136,10 +136,7 @@ func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 }
 
 // runtimeComplete reports whether the start-up is over and the runtime has reported all its facts about the start-up.
-func (e *Evidence) runtimeComplete() bool {
-	_, over := e.endLearned()
-	return over && !e.runtimeBehind()
-}
+func (e *Evidence) runtimeComplete() bool { return e.Ended() && !e.runtimeBehind() }
 
 // runtimeBehind reports whether the pod object shows container runs that the runtime has not reported yet.
 func (e *Evidence) runtimeBehind() bool {
@@ -222,8 +219,7 @@ func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 // its Event about the network. After half a minute, the kubelet's client drops most of these Events (spamLimit). Then
 // only the runtime shows when the network becomes ready.
 func (e *Evidence) waitsForNetwork() bool {
-	_, over := e.endLearned()
-	return !over && !e.sandboxRan() &&
+	return !e.Ended() && !e.sandboxRan() &&
 		slices.ContainsFunc(e.obstacleEvents,
 			func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }

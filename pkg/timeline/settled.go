@@ -9,7 +9,7 @@ import (
 // more evidence if the sources have responded to every request, or if the wait for the responses has ended. Settled
 // also returns true if the agent gives up on the start-up.
 func (e *Evidence) Settled(now time.Time) bool {
-	if _, over := e.endLearned(); !over {
+	if !e.Ended() {
 		return e.givenUp(now)
 	}
 	w := e.Requests(now)
@@ -59,8 +59,7 @@ func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 
 // givenUp reports whether the agent gives up on the start-up because the start-up takes too long.
 func (e *Evidence) givenUp(now time.Time) bool {
-	_, over := e.endLearned()
-	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
+	return !e.Ended() && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
 // givesUpAt returns the time at which the agent gives up on the pod's start-up. After a restart, the agent waits at
