@@ -141,8 +141,7 @@ func (e *Evidence) runtimeComplete() bool { return e.Ended() && !e.runtimeBehind
 // runtimeBehind reports whether the pod object shows container runs that the runtime has not reported yet.
 func (e *Evidence) runtimeBehind() bool {
 	for _, c := range e.pod.Containers {
-		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts ||
-			c.State != StateRunning && c.State != StateTerminated {
+		if c.Kind == KindEphemeral || c.Attempt >= maxAttempts || !c.hasRun() {
 			continue
 		}
 		index, evidence := e.container(c.Name)
@@ -227,11 +226,7 @@ func (e *Evidence) waitsForNetwork() bool {
 // mayBePulled reports whether the kubelet might have pulled the container's image for this pod.
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
-	switch {
-	case image == nil, image.wasAbsent():
-		return true
-	}
-	return !image.beforeSandbox && !e.pulledBefore(image)
+	return image == nil || image.wasAbsent() || !image.beforeSandbox && !e.pulledBefore(image)
 }
 
 // mayNeedPull reports whether the kubelet might have pulled the image of a container or checked it with the registry.
