@@ -93,10 +93,8 @@ func (f *fold) mayForgetBackoff(index int16, run uint16) bool {
 // backoffReportedAt returns the arrival time of the first status that reported a back-off after the given run. The
 // result is zero if no status reported this back-off.
 func (c *containerEvidence) backoffReportedAt(run uint16) instant {
-	for _, x := range c.exits {
-		if x.attempt == int(run) {
-			return x.backoffAt
-		}
+	if x := c.exitOf(int(run)); x != nil {
+		return x.backoffAt
 	}
 	return 0
 }

@@ -157,35 +157,38 @@ func (e *Evidence) keepExit(c *containerEvidence, attempt, code int, reason stri
 		return
 	}
 	ended := runExit{attempt: attempt, code: code, outOfMemory: reason == reasonOutOfMemory}
-	for i := range c.exits {
-		if known := &c.exits[i]; known.attempt == attempt {
-			ended.code, ended.outOfMemory = max(code, known.code), ended.outOfMemory || known.outOfMemory
-			ended.backoffAt = known.backoffAt
-			e.changed = e.changed || ended != *known
-			*known = ended
-			return
-		}
+	known := c.exitOf(attempt)
+	if known == nil {
+		c.exits, e.changed = append(c.exits, ended), true
+		return
 	}
-	e.changed = true
-	c.exits = append(c.exits, ended)
+	ended.code, ended.outOfMemory = max(code, known.code), ended.outOfMemory || known.outOfMemory
+	ended.backoffAt = known.backoffAt
+	e.changed = e.changed || ended != *known
+	*known = ended
 }
 
 // keepBackoff records that a status reported a back-off after a run. keepBackoff keeps the earliest arrival time.
 func (e *Evidence) keepBackoff(c *containerEvidence, attempt int, arrivedAt instant) {
+	if known := c.exitOf(attempt); known != nil && (known.backoffAt == 0 || arrivedAt < known.backoffAt) {
+		known.backoffAt, e.changed = arrivedAt, true
+	}
+}
+
+// exitOf returns the known facts about the end of a run, or nil.
+func (c *containerEvidence) exitOf(attempt int) *runExit {
 	for i := range c.exits {
-		known := &c.exits[i]
-		if known.attempt == attempt && (known.backoffAt == 0 || arrivedAt < known.backoffAt) {
-			known.backoffAt, e.changed = arrivedAt, true
+		if c.exits[i].attempt == attempt {
+			return &c.exits[i]
 		}
 	}
+	return nil
 }
 
 // exitCode returns the exit code of a run. If the exit code is unknown, ok is false.
 func (c *containerEvidence) exitCode(attempt int) (code int, ok bool) {
-	for _, x := range c.exits {
-		if x.attempt == attempt {
-			return x.code, true
-		}
+	if x := c.exitOf(attempt); x != nil {
+		return x.code, true
 	}
 	return 0, false
 }

@@ -47,15 +47,14 @@ const codeUnknown = 255
 // If no probe, hook or memory limit explains a kill, the reason is outside the pod: the node ran out of memory, or
 // somebody killed or stopped the container.
 func (f *fold) classifyKill(c *Container, attempt uint16) (killed, explained bool) {
-	for _, x := range f.e.containers[f.index(c.Name)].exits {
-		if x.attempt != int(attempt) {
-			continue
-		}
-		killed = x.outOfMemory || x.code == codeKilled || x.code == codeTerminated
-		explained = c.LivenessProbe || c.StartupProbe || c.PostStartHook
-		if x.outOfMemory {
-			explained = c.MemoryLimited
-		}
+	x := f.e.containers[f.index(c.Name)].exitOf(int(attempt))
+	if x == nil {
+		return false, false
+	}
+	killed = x.outOfMemory || x.code == codeKilled || x.code == codeTerminated
+	explained = c.LivenessProbe || c.StartupProbe || c.PostStartHook
+	if x.outOfMemory {
+		explained = c.MemoryLimited
 	}
 	return killed, explained
 }
