@@ -234,19 +234,19 @@ func (f *fold) refutedImageEvents(index int16) []milestoneConflict {
 	r := f.pulls[index].refuter
 	pulled, refuted := r.firstCredible(evidence)
 	var all []milestoneConflict
+	add := func(milestone Milestone, w window, reason string) {
+		all = append(all, milestoneConflict{milestoneKey{index, 0, milestone},
+			fmt.Sprintf("%s reports %s: %s", w.origin, interval(w.earliest, w.latest), reason)})
+	}
 	for _, failed := range evidence.failures {
 		if reason := f.e.refutesFailure(index, r, pulled, failed); reason != "" {
-			c := failed.constraint(milestoneKey{index, 0, MilestonePullFailed})
-			all = append(all, milestoneConflict{c.key,
-				fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+			add(MilestonePullFailed, failed.window, reason)
 		}
 	}
 	early := func(milestone Milestone, windows ...window) {
 		for _, w := range windows {
 			if reason := r.tooEarly(w.latest); reason != "" {
-				c := w.constraint(milestoneKey{index, 0, milestone})
-				all = append(all, milestoneConflict{c.key,
-					fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), reason)})
+				add(milestone, w, reason)
 			}
 		}
 	}
@@ -256,11 +256,7 @@ func (f *fold) refutedImageEvents(index int16) []milestoneConflict {
 	early(MilestoneNameRefused, f.e.containers[index].misnamed...)
 	early(MilestoneInspectFailed, f.e.containers[index].inspected...)
 	for _, p := range refuted {
-		c := p.constraint(milestoneKey{index, 0, MilestonePullFinished})
-		all = append(
-			all,
-			milestoneConflict{c.key, fmt.Sprintf("%s reports %s: %s", c.origin, interval(c.earliest, c.latest), p.why)},
-		)
+		add(MilestonePullFinished, p.window, p.why)
 	}
 	return all
 }
