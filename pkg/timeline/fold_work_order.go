@@ -45,14 +45,7 @@ func (f *fold) pullOrder() []sequence {
 		}
 		index := f.index(c.Name)
 		for attempt := range uint16(maxAttempts) {
-			key := milestoneKey{index, attempt, MilestonePullRequested}
-			requested := f.bounds.find(key)
-			key.milestone = MilestonePullFailed
-			ended := f.bounds.find(key)
-			if key.milestone = MilestonePullFinished; ended == nil {
-				ended = f.bounds.find(key)
-			}
-			if requested != nil && ended != nil {
+			if requested, ended := f.requestAndEnd(index, attempt); requested != nil && ended != nil {
 				pulls = append(pulls, pull{index, requested, ended})
 			}
 		}
@@ -76,6 +69,14 @@ func (f *fold) pullOrder() []sequence {
 		}
 	}
 	return all
+}
+
+// requestAndEnd returns when the kubelet requested a pull, and when this pull ended or failed. A result is nil if the
+// time is unknown.
+func (f *fold) requestAndEnd(index int16, attempt uint16) (requested, ended *bound) {
+	return f.bounds.find(milestoneKey{index, attempt, MilestonePullRequested}),
+		cmp.Or(f.bounds.find(milestoneKey{index, attempt, MilestonePullFailed}),
+			f.bounds.find(milestoneKey{index, attempt, MilestonePullFinished}))
 }
 
 // pullStarts returns the times at which the kubelet requested the image of a container or found the image on the node.

@@ -123,11 +123,7 @@ func (f *fold) volumeOrder() (all []sequence) {
 			continue
 		}
 		for attempt := range f.pulls[index].finalAttempt + 1 {
-			requested := f.bounds.find(milestoneKey{index, attempt, MilestonePullRequested})
-			ended := f.bounds.find(milestoneKey{index, attempt, MilestonePullFailed})
-			if ended == nil {
-				ended = f.bounds.find(milestoneKey{index, attempt, MilestonePullFinished})
-			}
+			requested, ended := f.requestAndEnd(index, attempt)
 			if requested == nil || ended == nil {
 				continue
 			}
@@ -303,11 +299,7 @@ func (f *fold) laterPullTime(index int16, from *bound, until instant) (busy time
 		ended++
 	}
 	for attempt := uint16(1); int(attempt) < ended; attempt++ {
-		end := f.bounds.find(milestoneKey{index, attempt, MilestonePullFinished})
-		if end == nil {
-			end = f.bounds.find(milestoneKey{index, attempt, MilestonePullFailed})
-		}
-		if began := f.bounds.find(milestoneKey{index, attempt, MilestonePullRequested}); began != nil && end != nil {
+		if began, end := f.requestAndEnd(index, attempt); began != nil && end != nil {
 			add(began.earliest, end.latest)
 		} else {
 			known = false
