@@ -77,17 +77,12 @@ func (f *terminationFold) objectGone() bound {
 	if !f.e.Over() {
 		return bound{earliest: f.now, latest: f.now}
 	}
-	b := bound{earliest: f.requested.earliest, latest: f.goneBy(), origins: origins(0).with(originArrival)}
+	b := bound{earliest: f.requested.earliest, latest: max(f.e.gone, f.requested.earliest),
+		origins: origins(0).with(originArrival)}
 	if f.e.goneLive {
 		b.bias = biasLatest
 	}
 	return b
-}
-
-// goneBy returns the time when the agent learned that the object is gone. The result is never before the earliest
-// possible time of the deletion request.
-func (f *terminationFold) goneBy() instant {
-	return max(f.e.gone, f.requested.earliest)
 }
 
 // stopBegun returns the interval (bound) that contains the time when the kubelet began to stop the containers. The

@@ -95,10 +95,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 		stop.How = f.howStopped(stop, end)
 		if f.begunKnown && !f.stoppedLate(s, end) {
 			from := f.begun
-			stop.Used, stop.Timed = end.estimate().sub(from.estimate()), true
-			if stop.Used < 0 {
-				stop.Used = 0
-			}
+			stop.Used, stop.Timed = max(0, end.estimate().sub(from.estimate())), true
 			stop.Error = lengthError(from, end)
 		}
 	}
