@@ -89,34 +89,26 @@ func (l *ClockLog) ChangedBetween(from, until time.Time) (sum time.Duration) {
 	sets := slices.Clone(l.sets)
 	for {
 		i := slices.IndexFunc(sets, func(s ClockSet) bool {
-			earlier, later := s.readings()
-			return from.Before(later.Add(time.Second)) && until.After(earlier.Add(-time.Second))
+			low, high := s.readings()
+			return from.Before(high.Add(time.Second)) && until.After(low.Add(-time.Second))
 		})
 		if i < 0 {
 			return sum
 		}
 		sum = addBounded(sum, sets[i].By.Abs())
-		if earlier, later := sets[i].readings(); sets[i].By < 0 {
+		if low, high := sets[i].readings(); sets[i].By < 0 {
 			// This change set the clock back. So if there was another change between the two events, the clock can have
 			// shown a time before "from" or after "until" at that other change.
-			if earlier.Before(from) {
-				from = earlier
-			}
-			if later.After(until) {
-				until = later
-			}
+			from, until = earlier(low, from), later(high, until)
 		}
 		sets = slices.Delete(sets, i, i+1)
 	}
 }
 
 // readings returns the times that the clock showed immediately before and after the change, the earlier time first.
-func (o ClockSet) readings() (earlier, later time.Time) {
+func (o ClockSet) readings() (low, high time.Time) {
 	before, after := o.ArrivedAt.Add(-o.By), o.ArrivedAt
-	if after.Before(before) {
-		return after, before
-	}
-	return before, after
+	return earlier(after, before), later(before, after)
 }
 
 // moved returns the time at which the duration "length" had passed since the clock showed the time "from", converted to

@@ -30,6 +30,22 @@ func (i instant) sub(o instant) time.Duration {
 	return math.MinInt64
 }
 
+// earlier returns the earlier of two times, or b if the times are equal.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// later returns the later of two times, or b if the times are equal.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // An interval that begins at minInstant has no lower limit. An interval that ends at maxInstant has no upper limit. An
 // interval from minInstant to maxInstant means that nothing is known.
 const (

@@ -57,9 +57,7 @@ func (f *fold) reached() Reached {
 		}
 		at := container.PassedAt()
 		known = known && !at.IsZero()
-		if at.After(r.InitializedAt) {
-			r.InitializedAt = at
-		}
+		r.InitializedAt = later(at, r.InitializedAt)
 	}
 	if !known {
 		r.InitializedAt = time.Time{}

@@ -149,9 +149,7 @@ func layersSince(layers []Layer, since instant) []Layer {
 
 func lastDownload(layers []Layer) (last time.Time) {
 	for _, l := range layers {
-		if l.DownloadedAt.After(last) {
-			last = l.DownloadedAt
-		}
+		last = later(l.DownloadedAt, last)
 	}
 	return last
 }
@@ -240,17 +238,12 @@ func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 		if l.UnpackedAt.IsZero() || !l.UnpackedAt.After(l.DownloadedAt) {
 			continue
 		}
-		began := l.DownloadedAt
-		if before.After(began) {
-			began = before
-		}
+		began := later(before, l.DownloadedAt)
 		before = l.UnpackedAt
 		if from.IsZero() || began.Before(from) {
 			from = began
 		}
-		if l.UnpackedAt.After(to) {
-			to = l.UnpackedAt
-		}
+		to = later(l.UnpackedAt, to)
 		busy += max(0, l.UnpackedAt.Sub(began))
 	}
 	return from, to, busy

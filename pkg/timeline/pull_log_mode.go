@@ -34,7 +34,7 @@ func (l *PullLog) recordMode(p *loggedPull) {
 			continue
 		}
 		at := o.overlapEnd(p)
-		o.overlappedUntil, p.overlappedUntil = latest(o.overlappedUntil, at), latest(p.overlappedUntil, at)
+		o.overlappedUntil, p.overlappedUntil = later(o.overlappedUntil, at), later(p.overlappedUntil, at)
 		p.dequeued = p.dequeued || p.dequeuedAfter(o)
 		o.dequeued = o.dequeued || o.dequeuedAfter(p)
 	}
@@ -46,17 +46,7 @@ func (o *loggedPull) overlapEnd(p *loggedPull) time.Time {
 	if o.startUnknown || p.startUnknown || o.overlapWith(p.from, p.until) <= o.error+p.error {
 		return time.Time{}
 	}
-	if o.until.Before(p.until) {
-		return o.until
-	}
-	return p.until
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return earlier(o.until, p.until)
 }
 
 // dequeuedAfter reports whether the pull o waited long and began when the pull "before" ended.
@@ -69,13 +59,7 @@ func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 // overlapWith returns how long a pull ran within a time span. If the pull did not run within the span, overlapWith
 // returns a negative duration.
 func (o *loggedPull) overlapWith(from, until time.Time) time.Duration {
-	if o.from.After(from) {
-		from = o.from
-	}
-	if o.until.Before(until) {
-		until = o.until
-	}
-	return until.Sub(from)
+	return earlier(o.until, until).Sub(later(o.from, from))
 }
 
 // pullMode holds the pull settings that the node's pulls prove. A setting is false if it is unknown.
@@ -102,21 +86,21 @@ func (l *PullLog) modeFor(p *Pull, uid string) (m pullMode) {
 		if p.FinishedAt.Sub(o.until) > evidenceAge || !o.from.Before(p.FinishedAt) {
 			continue
 		}
-		parallel = latest(parallel, o.overlappedUntil)
+		parallel = later(parallel, o.overlappedUntil)
 		if o.dequeued && o.overlappedUntil.IsZero() {
-			alone = latest(alone, o.from)
+			alone = later(alone, o.from)
 		}
 		m.queue = m.queue || o.dequeued
 		if o.uid == uid {
 			continue
 		}
-		own.overlappedUntil = latest(own.overlappedUntil, own.overlapEnd(o))
+		own.overlappedUntil = later(own.overlappedUntil, own.overlapEnd(o))
 		own.dequeued = own.dequeued || own.dequeuedAfter(o)
 	}
 	if own.dequeued && own.overlappedUntil.IsZero() {
-		alone = latest(alone, own.from)
+		alone = later(alone, own.from)
 	}
-	parallel = latest(parallel, own.overlappedUntil)
+	parallel = later(parallel, own.overlappedUntil)
 	m.queue = m.queue || own.dequeued
 	m.serial = alone.After(parallel.Add(2*loggedError)) && !l.overtookEarlier(p, uid)
 	m.parallel = !m.serial && !parallel.IsZero()

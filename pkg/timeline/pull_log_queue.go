@@ -83,9 +83,7 @@ func (l *PullLog) highestConcurrency(p *Pull, uid string, m pullMode) int {
 			}
 			from = until.Add(-least) // the start is unknown, but the pull certainly ran shortly before its end
 		}
-		if from.Before(p.StartedAt) {
-			from = p.StartedAt
-		}
+		from = later(p.StartedAt, from)
 		if o.pull != nil && o.pull.error > loggedError {
 			until = until.Add(-floorError)
 		}

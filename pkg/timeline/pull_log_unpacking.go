@@ -53,10 +53,7 @@ func (l *PullLog) separateWaits(t *Timeline, p *Pull) {
 // appendParts appends the span s to the list "phases". If s is a download of the pull p, appendParts divides s into up
 // to three parts: before, during and after the wait.
 func (w unpackWait) appendParts(phases []Span, s Span, p *Pull) []Span {
-	from, until := latest(w.from, s.StartAt), w.until
-	if s.EndAt.Before(until) {
-		until = s.EndAt
-	}
+	from, until := later(w.from, s.StartAt), earlier(s.EndAt, w.until)
 	if s.Phase != PhasePull || !s.belongsTo(*p) || !from.Before(until) {
 		return append(phases, s)
 	}
@@ -81,15 +78,15 @@ func (l *PullLog) unpackWaits(p *Pull, uid string) (waits []unpackWait) {
 		if !unpackedMeanwhile(layer) || !l.mayUnpack(layer, p, uid, lockedBy) {
 			continue
 		}
-		lockedBy = latest(lockedBy, layer.UnpackedAt)
+		lockedBy = later(lockedBy, layer.UnpackedAt)
 		from := p.StartedAt
 		for _, o := range p.imageLayers {
 			if !o.DownloadedAt.After(layer.UnpackedAt) {
-				from = latest(from, o.DownloadedAt)
+				from = later(from, o.DownloadedAt)
 			}
 		}
 		if n := len(waits); n > 0 && waits[n-1].from.Equal(from) {
-			waits[n-1].until = latest(waits[n-1].until, layer.UnpackedAt)
+			waits[n-1].until = later(waits[n-1].until, layer.UnpackedAt)
 		} else {
 			waits = append(waits, unpackWait{from, layer.UnpackedAt})
 		}

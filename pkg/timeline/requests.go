@@ -159,10 +159,7 @@ func (e *Evidence) runtimeBehind() bool {
 
 // queriedSince returns the time when the agent began to query the runtime about the pod.
 func (e *Evidence) queriedSince() time.Time {
-	if e.scope.ResumedAt.After(e.firstSeen.at) {
-		return e.scope.ResumedAt
-	}
-	return e.firstSeen.at
+	return later(e.scope.ResumedAt, e.firstSeen.at)
 }
 
 // requestsEvents reports whether the start-up needs the kubelet's Events. If a container's image needs a pull or was

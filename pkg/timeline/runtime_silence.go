@@ -33,9 +33,7 @@ func (l *SilenceLog) Observe(o Observation) {
 	}
 	for i := range l.silences { // overlapping silences become one silence
 		if known := &l.silences[i]; !silent.From.After(known.Until) && !known.From.After(silent.Until) {
-			if silent.From.Before(known.From) {
-				known.From = silent.From
-			}
+			known.From = earlier(silent.From, known.From)
 			if silent.Until.After(known.Until) {
 				known.Until, known.ArrivedAt = silent.Until, silent.ArrivedAt
 			}
@@ -77,14 +75,7 @@ func (o RuntimeSilent) mayExplain(s Span) bool {
 }
 
 func (o RuntimeSilent) during(s Span) (from, until time.Time) {
-	from, until = s.StartAt, s.EndAt
-	if o.From.After(from) {
-		from = o.From
-	}
-	if end := o.Until.Add(catchUp); end.Before(until) {
-		until = end
-	}
-	return from, until
+	return later(o.From, s.StartAt), earlier(o.Until.Add(catchUp), s.EndAt)
 }
 
 // appendParts appends the phase s to the list "phases". If the silence might have delayed the phase, appendParts splits

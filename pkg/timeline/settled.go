@@ -51,10 +51,7 @@ func (e *Evidence) EndedBefore(t time.Time) bool {
 // graceOver also returns true. Without this rule, the agent would wait until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
-	if end.Before(e.scope.ResumedAt) {
-		end = e.scope.ResumedAt
-	}
-	return over && now.Sub(end).Abs() > grace
+	return over && now.Sub(later(e.scope.ResumedAt, end)).Abs() > grace
 }
 
 // givenUp reports whether the agent gives up on the start-up because the start-up takes too long.
@@ -65,11 +62,7 @@ func (e *Evidence) givenUp(now time.Time) bool {
 // givesUpAt returns the time at which the agent gives up on the pod's start-up. After a restart, the agent waits at
 // least eventGrace, because the pod might have progressed while no agent ran.
 func (e *Evidence) givesUpAt() time.Time {
-	givesUp := e.overdueAt()
-	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
-		return resumed
-	}
-	return givesUp
+	return later(e.scope.ResumedAt.Add(eventGrace), e.overdueAt())
 }
 
 // overdueAt returns the time at which the agent has known the pod for the duration giveUpAfter.

@@ -30,20 +30,6 @@ func (p *propertyCheck) checkCandidates() {
 	}
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // TestSimulatedOldKubelets simulates pods on kubelets before version 1.33, with pulls that fail. After the kubelet has
 // requested a pull, it can run a credential plugin. The candidates of unattributed time must include the kubelet. The
 // test leaves out sources that lose Events: see openCells.
