@@ -64,13 +64,13 @@ func (t Timeline) blockerOf(spans []Span) queueDelay {
 		if s.Duration() < leastBlocked {
 			continue
 		}
-		i := slices.IndexFunc(t.Pulls, s.belongsTo)
-		if i < 0 || t.Pulls[i].BlockedBy == nil || by.image != "" && t.Pulls[i].BlockedBy.Image != by.image {
+		p := t.pullOf(s)
+		if p == nil || p.BlockedBy == nil || by.image != "" && p.BlockedBy.Image != by.image {
 			return queueDelay{}
 		}
-		by.image = t.Pulls[i].BlockedBy.Image
-		by.waited += t.Pulls[i].BlockedBy.Waited
-		by.same = by.same && normalizedName(by.image) == normalizedName(t.Pulls[i].Image)
+		by.image = p.BlockedBy.Image
+		by.waited += p.BlockedBy.Waited
+		by.same = by.same && normalizedName(by.image) == normalizedName(p.Image)
 		by.registry = t.registryOf(s)
 	}
 	return by
@@ -85,10 +85,8 @@ func (t Timeline) aheadOf(spans []Span) (ahead int) {
 			continue
 		}
 		waiting++
-		for _, p := range t.Pulls {
-			if s.belongsTo(p) {
-				ahead = p.Ahead
-			}
+		if p := t.pullOf(s); p != nil {
+			ahead = p.Ahead
 		}
 	}
 	if waiting > 1 {
@@ -119,14 +117,14 @@ func (t Timeline) rateOf(spans []Span) string {
 	var bytes int64
 	var took time.Duration
 	for _, s := range spans {
-		i := slices.IndexFunc(t.Pulls, s.belongsTo)
+		p := t.pullOf(s)
 		switch {
 		case s.Duration() == 0:
-		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
-			took += t.Pulls[i].Pull // the pull took time, but downloaded nothing
-		case i >= 0 && t.Pulls[i].hasRate():
-			bytes += t.Pulls[i].Bytes()
-			took += t.Pulls[i].DownloadedAt.Sub(t.Pulls[i].StartedAt)
+		case p != nil && p.Outcome == imagepull.OutcomeVerified && p.Timed:
+			took += p.Pull // the pull took time, but downloaded nothing
+		case p != nil && p.hasRate():
+			bytes += p.Bytes()
+			took += p.DownloadedAt.Sub(p.StartedAt)
 		default:
 			return ""
 		}
@@ -143,10 +141,8 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
 		beside := 0
-		for _, p := range t.Pulls {
-			if s.belongsTo(p) {
-				beside = p.Beside
-			}
+		if p := t.pullOf(s); p != nil {
+			beside = p.Beside
 		}
 		least, most = min(least, beside), max(most, beside)
 	}
@@ -166,7 +162,7 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
-		if slices.ContainsFunc(t.Pulls, func(p Pull) bool { return p.Lazy && s.belongsTo(p) }) {
+		if p := t.pullOf(s); p != nil && p.Lazy {
 			lazy++
 		}
 	}
@@ -191,6 +187,14 @@ func (p Pull) Rate() float64 {
 
 // belongsTo reports whether a span belongs to a pull.
 func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
+
+// pullOf returns the pull to which a span belongs, or nil.
+func (t Timeline) pullOf(s Span) *Pull {
+	if i := slices.IndexFunc(t.Pulls, s.belongsTo); i >= 0 {
+		return &t.Pulls[i]
+	}
+	return nil
+}
 
 // hasRate reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) hasRate() bool { return p.ownBytes() && p.Credentials <= durationSlack }
