@@ -14,12 +14,6 @@ const backoffForgotten = 10 * time.Minute
 // longestBackoffAfter is the number of failed pulls after which the kubelet's back-off no longer grows.
 const longestBackoffAfter = 6
 
-// pullFailure is a failed pull of a container.
-type pullFailure struct {
-	failureEvent
-	backoff pullBackoff
-}
-
 // pullBackoff is the kubelet's back-off after a failed pull.
 type pullBackoff struct {
 	least time.Duration // the shortest wait; zero if the kubelet might have lost its back-off
@@ -28,7 +22,7 @@ type pullBackoff struct {
 
 // pullFailures returns the failed pulls of a container in order of time. Events report some of the failures, and only
 // statuses report the others.
-func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFailure {
+func (e *Evidence) pullFailures(index int16, reported []failureEvent) []failedPull {
 	all := slices.Clone(reported)
 	first, later := e.statusFailuresOf(index)
 	for _, f := range later {
@@ -112,8 +106,8 @@ func (e *Evidence) requestsBy(index int16, by instant) (n int) {
 // whether the count of an Event includes all failures.
 func (c *containerEvidence) withBackoffs(
 	failures []failureEvent, fromStart bool, countsAll func(failureEvent) bool,
-) []pullFailure {
-	all := make([]pullFailure, 0, len(failures))
+) []failedPull {
+	all := make([]failedPull, 0, len(failures))
 	// The kubelet can lose its back-off state. count is the number of known failures since the last possible loss.
 	// exact is true if count certainly equals the kubelet's own count of failures. After a possible loss, the counts in
 	// the Events might include failures from before the loss, so counted is false.
@@ -133,7 +127,7 @@ func (c *containerEvidence) withBackoffs(
 			}
 			exact = exact && apart < imagepull.Backoff(count)+imagepull.Backoff(count+1)
 		}
-		next := pullFailure{failureEvent: f}
+		next := failedPull{failureEvent: f}
 		if c.imageChanged() || c.statusGapAt > f.latest+instant(statusPatience) {
 			count, exact, counted = 0, false, false
 		} else {

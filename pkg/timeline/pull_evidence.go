@@ -3,8 +3,6 @@ package timeline
 import (
 	"slices"
 	"time"
-
-	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // pullEvidence holds the facts about the pulls before a container's first run. Events after the first run concern a
@@ -38,11 +36,9 @@ type imageRequest struct {
 
 // failedPull is one failed attempt to pull an image.
 type failedPull struct {
-	window
-	attempt uint16
-	why     imagepull.Failure
+	failureEvent
+	attempt uint16 // set by addFailure
 	backoff pullBackoff
-	image   uint64 // textHash of the image; 0 if unknown
 }
 
 // pullEvidence returns the facts about the pulls before a container's first run.
@@ -75,7 +71,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	p.until = end
-	failures := slices.DeleteFunc(e.pullFailures(index, evidence.failures), func(failed pullFailure) bool {
+	failures := slices.DeleteFunc(e.pullFailures(index, evidence.failures), func(failed failedPull) bool {
 		if failed.origin == originArrival &&
 			(failed.latest > end || minInstant < pulled.beganAt() && pulled.beganAt() < failed.latest) {
 			return true // ignore a late status, which arrived after the successful pull had begun
@@ -89,11 +85,11 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 		first = nil
 	}
 	if own := e.containers[index].requested; first != nil && len(own) > 0 && first.latest < own[0].earliest {
-		failures = append(failures, pullFailure{failureEvent: *first})
+		failures = append(failures, failedPull{failureEvent: *first})
 	}
 	p.numberAttempts(e, index, failures)
 	if first != nil && len(p.failures) == 0 {
-		p.failures = append(p.failures, failedPull{first.window, 0, first.why, pullBackoff{}, first.image})
+		p.failures = append(p.failures, failedPull{failureEvent: *first})
 		p.finalAttempt = 1
 	}
 	for _, c := range p.requests {
@@ -208,7 +204,7 @@ const maxRequests = 16
 // about another image shows only that the container's image changed. When the restarted kubelet requested the image,
 // all earlier attempts had ended, even if no evidence shows their end. If a pull failed before the first known request,
 // the Event about the first request is missing. numberAttempts ignores requests after the first maxAttempts attempts.
-func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []pullFailure) {
+func (p *pullEvidence) numberAttempts(e *Evidence, index int16, failures []failedPull) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	first := searchConstraints(e.constraints, key)
 	key.milestone++
@@ -264,17 +260,15 @@ func (p *pullEvidence) imageChangedBefore(next requestEvent) bool {
 	return n > 0 && p.requests[n-1].image != next.image
 }
 
-// addFailure appends a failed pull to the known failures.
-func (p *pullEvidence) addFailure(failed pullFailure) {
-	attempt := max(p.finalAttempt, failed.atLeast)
+// addFailure sets the attempt number of a failed pull, and appends it to the known failures.
+func (p *pullEvidence) addFailure(failed failedPull) {
+	failed.attempt = max(p.finalAttempt, failed.atLeast)
 	for _, c := range p.requests {
 		if failed.isAfterRequest(c.constraint) {
-			attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
+			failed.attempt = max(failed.attempt, c.key.attempt) // an earlier attempt failed without an Event
 		}
 	}
-	p.failures = append(p.failures,
-		failedPull{failed.window, attempt, failed.why, failed.backoff, failed.image})
-	p.finalAttempt = attempt + 1
+	p.failures, p.finalAttempt = append(p.failures, failed), failed.attempt+1
 }
 
 // attemptOfCheck returns the number of the pull attempt that came after a failed check of the image. A check fails if
