@@ -148,10 +148,8 @@ func (f *fold) backoffBefore(s Span) (began window, least time.Duration) {
 	case index == podWide:
 		return window{}, 0
 	case s.Phase == PhaseImageBackoff:
-		for _, failed := range f.pulls[index].failures {
-			if int(failed.attempt) == s.Attempt-1 {
-				return failed.window, failed.backoff.least
-			}
+		if failed := f.pulls[index].failureOf(clampAttempt(s.Attempt) - 1); failed != nil {
+			return failed.window, failed.backoff.least
 		}
 		return window{}, 0
 	case s.Attempt < 2:

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -25,12 +24,12 @@ func (a pullAttempt) endMilestone() Milestone {
 // attemptsOf lists every attempt to get the container's image. The oldest attempt comes first.
 func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	index := f.index(c.Name)
-	evidence := f.pulls[index]
+	evidence := &f.pulls[index]
 	attempts := make([]pullAttempt, 0, int(evidence.finalAttempt)+1)
 	for n := range evidence.finalAttempt {
 		a := pullAttempt{attempt: n, outcome: imagepull.OutcomeUnknown}
-		if i := slices.IndexFunc(evidence.failures, func(f failedPull) bool { return f.attempt == n }); i >= 0 {
-			a.outcome, a.failure = imagepull.OutcomeFailed, evidence.failures[i].why
+		if failed := evidence.failureOf(n); failed != nil {
+			a.outcome, a.failure = imagepull.OutcomeFailed, failed.why
 		}
 		attempts = append(attempts, a)
 	}

@@ -231,10 +231,8 @@ func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
 		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {
 		return pullBackoff{}
 	}
-	for _, failed := range f.pulls[from.key.container].failures {
-		if failed.attempt == from.key.attempt {
-			return failed.backoff
-		}
+	if failed := f.pulls[from.key.container].failureOf(from.key.attempt); failed != nil {
+		return failed.backoff
 	}
 	return pullBackoff{}
 }

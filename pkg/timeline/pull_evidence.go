@@ -271,6 +271,16 @@ func (p *pullEvidence) addFailure(failed failedPull) {
 	p.failures, p.finalAttempt = append(p.failures, failed), failed.attempt+1
 }
 
+// failureOf returns the failure of an attempt, or nil if the attempt did not fail.
+func (p *pullEvidence) failureOf(attempt uint16) *failedPull {
+	for i := range p.failures {
+		if p.failures[i].attempt == attempt {
+			return &p.failures[i]
+		}
+	}
+	return nil
+}
+
 // attemptOfCheck returns the number of the pull attempt that came after a failed check of the image. A check fails if
 // the kubelet cannot parse the image's name, or if the runtime cannot report whether it has the image. The argument "o"
 // is the origin of the evidence of the failed check. The argument "by" is the latest possible time of this failed

@@ -83,8 +83,8 @@ func (p *pullEvidence) imageNamed(attempt uint16) uint64 {
 	if attempt == p.finalAttempt && p.pulled.known() {
 		return p.pulled.image
 	}
-	if i := slices.IndexFunc(p.failures, func(f failedPull) bool { return f.attempt == attempt }); i >= 0 {
-		return p.failures[i].image
+	if failed := p.failureOf(attempt); failed != nil {
+		return failed.image
 	}
 	i := slices.IndexFunc(p.requests, func(r imageRequest) bool {
 		return r.key.attempt == attempt && r.earliest <= p.until
