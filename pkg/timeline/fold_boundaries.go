@@ -115,11 +115,7 @@ func (b *boundary) isTruncatedStart() bool {
 
 // addCandidates adds further possible phases of the time before the milestone of the boundary b.
 func (b *boundary) addCandidates(phases []Phase) {
-	for _, p := range phases {
-		if !slices.Contains(b.phases, p) {
-			b.phases = append(slices.Clip(b.phases), p)
-		}
-	}
+	b.phases = appendMissing(slices.Clip(b.phases), phases)
 	if b.otherWait != nil {
 		b.otherWait.add(phases...)
 	}

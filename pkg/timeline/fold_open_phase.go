@@ -212,13 +212,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-func (w *phaseCandidates) add(phases ...Phase) {
-	for _, p := range phases {
-		if !slices.Contains(w.phases, p) {
-			w.phases = append(w.phases, p)
-		}
-	}
-}
+func (w *phaseCandidates) add(phases ...Phase) { w.phases = appendMissing(w.phases, phases) }
 
 // reportedOnlyAfter reports whether the first milestone becomes known only after the second milestone has happened.
 // While both milestones are unknown, the pod can be before the first milestone or between the two milestones. For

@@ -83,20 +83,13 @@ func (f *fold) phasesBetween(begun step, o obstacleOccurrence, until instant, ne
 		// have started to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}
-	add := func(h *obstacleEvent) {
-		for _, p := range h.row().phases {
-			if !slices.Contains(phases, p) {
-				phases = append(phases, p)
-			}
-		}
-	}
 	if next != nil {
-		add(next)
+		phases = appendMissing(phases, next.row().phases)
 	}
 	for i := range f.obstacleEvents {
 		h := &f.obstacleEvents[i]
 		if h.row().retry != nil && h.first.earliest < until && h.latestRetry() > o.latest && o.from.row().retry != nil {
-			add(h)
+			phases = appendMissing(phases, h.row().phases)
 		}
 	}
 	if next != nil && next.row().sandboxFailed {
@@ -163,13 +156,20 @@ func stepWith(key milestoneKey, phases []Phase) step {
 func uniquePhases(lists ...[]Phase) []Phase {
 	var all []Phase
 	for _, list := range lists {
-		for _, p := range list {
-			if !slices.Contains(all, p) {
-				all = append(all, p)
-			}
-		}
+		all = appendMissing(all, list)
 	}
 	return all
+}
+
+// appendMissing appends those phases of the list "more" that the list "phases" lacks. It can reuse the memory of
+// "phases".
+func appendMissing(phases, more []Phase) []Phase {
+	for _, p := range more {
+		if !slices.Contains(phases, p) {
+			phases = append(phases, p)
+		}
+	}
+	return phases
 }
 
 // unreportedObstacles returns the phases of obstacles about which the kubelet might have sent no Event. The kubelet
