@@ -95,8 +95,7 @@ func (e *Evidence) applySandboxRecord(s Sandbox) {
 	begun, ready := at(s.BegunAt), at(s.NetworkReadyAt)
 	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneSandboxBegun}, origin: originStore,
 		bias: biasLatest, earliest: begun - instant(runtimeSlack), latest: begun})
-	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneNetworkReady}, origin: originStore,
-		earliest: ready, latest: ready})
+	e.constrain(point(milestoneKey{podWide, attempt, MilestoneNetworkReady}, originStore, s.NetworkReadyAt))
 	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, origin: originStore,
 		earliest: ready, latest: maxInstant})
 	stored := at(s.ImageStoredAt)
