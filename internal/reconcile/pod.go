@@ -70,18 +70,15 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 // timelineWith returns the pod's timeline for a given clock skew. If a caller needs many timelines, the caller computes
 // the skew only once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
-	if p.evidence == nil {
-		t := p.settled.timeline()
-		t.EphemeralPulls = r.ephemeralPulls(p, now)
-		t.Termination = p.terminationAt(now, skew)
-		return t, true
+	t, ok := p.settled.timeline(), true
+	if p.evidence != nil {
+		t, ok = p.evidence.Timeline(now, skew)
+		t.Reconstructed = t.Reconstructed || p.reported
+		t.Partial = true
+		r.pulls.Complete(&t)
+		r.silences.Complete(&t)
+		r.pressure.Complete(&t)
 	}
-	t, ok := p.evidence.Timeline(now, skew)
-	t.Reconstructed = t.Reconstructed || p.reported
-	t.Partial = true
-	r.pulls.Complete(&t)
-	r.silences.Complete(&t)
-	r.pressure.Complete(&t)
 	t.EphemeralPulls = r.ephemeralPulls(p, now)
 	t.Termination = p.terminationAt(now, skew)
 	return t, ok
