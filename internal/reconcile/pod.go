@@ -123,12 +123,12 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		news := p.evidence.Apply(o)
 		if event, ok := o.(timeline.EventSeen); ok {
 			r.pulls.Observe(event, p.evidence.Pod())
+			if news {
+				r.eventsUsed.Add(1)
+			}
 		}
 		if seen {
 			p.queries = 0
-		}
-		if _, event := o.(timeline.EventSeen); event && news {
-			r.eventsUsed.Add(1)
 		}
 		if r.config.Saver != nil && !p.reported && !p.evidence.Reconstructed() {
 			r.config.Saver.Observe(o, news)
