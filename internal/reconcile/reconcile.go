@@ -257,16 +257,13 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 // are not on the node.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return runQuery(ctx, r, "some pods", func() []timeline.Timeline {
-		some := make([]timeline.Timeline, 0, len(uids))
-		now, skew := r.config.Now(), r.clocks.Skew()
+		some := make([]*pod, 0, len(uids))
 		for _, uid := range uids {
 			if p := r.pods[uid]; p != nil {
-				if t, ok := r.timelineWith(p, now, skew); ok {
-					some = append(some, t)
-				}
+				some = append(some, p)
 			}
 		}
-		return some
+		return r.timelines(some)
 	})
 }
 
@@ -286,7 +283,8 @@ func runQuery[A any](ctx context.Context, r *Reconciler, what string, query func
 	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
-// timelinesOf returns the timelines of the pods for which the given function returns true.
+// timelinesOf returns the timelines of the pods for which the given function returns true. The timelines are sorted by
+// namespace and name.
 func (r *Reconciler) timelinesOf(of func(*pod) bool) []timeline.Timeline {
 	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {
@@ -294,12 +292,17 @@ func (r *Reconciler) timelinesOf(of func(*pod) bool) []timeline.Timeline {
 			some = append(some, p)
 		}
 	}
-	all := make([]timeline.Timeline, 0, len(some))
+	return timeline.Sorted(r.timelines(some))
+}
+
+// timelines returns the timelines of the given pods, in the same order.
+func (r *Reconciler) timelines(pods []*pod) []timeline.Timeline {
+	all := make([]timeline.Timeline, 0, len(pods))
 	now, skew := r.config.Now(), r.clocks.Skew()
-	for _, p := range some {
+	for _, p := range pods {
 		if t, ok := r.timelineWith(p, now, skew); ok {
 			all = append(all, t)
 		}
 	}
-	return timeline.Sorted(all)
+	return all
 }
