@@ -111,11 +111,12 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(c.bytes, float64(s.bytes))
 		gauge(c.oldest, s.oldest)
 	}
-	for pull, n := range countFailing(failed, labelOf) {
+	counts, groups := countFailing(failed, labelOf)
+	for pull, n := range counts {
 		metrics <- prometheus.MustNewConstMetric(c.failing, prometheus.GaugeValue, float64(n), pull.registry,
 			string(pull.why))
 	}
-	for workloads := range failingBuckets(failed, labelOf) {
+	for workloads := range groups {
 		metrics <- prometheus.MustNewConstMetric(c.workloads, prometheus.GaugeValue, 1, workloads.registry,
 			string(workloads.why), strconv.Itoa(workloads.bucket))
 	}

@@ -46,14 +46,6 @@ type failingBucket struct {
 	bucket int
 }
 
-func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) map[failingBucket]bool {
-	found := map[failingBucket]bool{}
-	for _, p := range pulls {
-		found[failingBucket{failingPull{labelOf(p.Registry), p.Failure.Counted(p.Unconfirmed)}, p.bucket}] = true
-	}
-	return found
-}
-
 // failingNow lists the failing pulls of starting pods. A pull is failing if its latest completed attempt failed. Other
 // metrics count failed pulls only when the start-up is complete, which is too late during an outage.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
@@ -67,12 +59,17 @@ func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	return all
 }
 
-func countFailing(pulls []waitingPull, labelOf func(registry string) string) map[failingPull]int {
-	counts := map[failingPull]int{}
+// countFailing counts the failing pulls, and finds the groups of workloads with failing pulls.
+func countFailing(
+	pulls []waitingPull, labelOf func(registry string) string,
+) (counts map[failingPull]int, groups map[failingBucket]bool) {
+	counts, groups = map[failingPull]int{}, map[failingBucket]bool{}
 	for _, p := range pulls {
-		counts[failingPull{labelOf(p.Registry), p.Failure.Counted(p.Unconfirmed)}]++
+		key := failingPull{labelOf(p.Registry), p.Failure.Counted(p.Unconfirmed)}
+		counts[key]++
+		groups[failingBucket{key, p.bucket}] = true
 	}
-	return counts
+	return counts, groups
 }
 
 // latestAttempts looks at the latest completed pull attempt of each container. The result contains only the attempts
