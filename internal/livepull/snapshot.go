@@ -123,7 +123,7 @@ func (s Snapshot) assignDownloads() []requestedPull {
 	requested = append(requested, s.idlePulls()...)
 	var external []requestedPull
 	for _, d := range s.certainFirst(requested) {
-		if s.isOver(d) {
+		if s.isOver(d, func(p timeline.Pull) bool { return d.FromRepositoryOf(p.Image) }) {
 			continue
 		}
 		fitting := s.pullsFitting(requested, d)
@@ -225,11 +225,11 @@ func (s Snapshot) endedRecently(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
 
-// isOver reports whether a download can belong to a pull that has just ended.
-func (s Snapshot) isOver(d imagepull.Download) bool {
+// isOver reports whether a download can belong to a matching pull that has just ended.
+func (s Snapshot) isOver(d imagepull.Download, matches func(timeline.Pull) bool) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
-			if d.FromRepositoryOf(p.Image) && s.endedRecently(d, p) {
+			if s.endedRecently(d, p) && matches(p) {
 				return true
 			}
 		}
@@ -246,11 +246,7 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.requestedPulls(), func(w requestedPull) bool { return w.mayBe(d, s.Now) }) ||
-		slices.ContainsFunc(s.Starting, func(t timeline.Timeline) bool {
-			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
-				return s.endedRecently(d, p)
-			})
-		})
+		s.isOver(d, func(timeline.Pull) bool { return true })
 }
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
