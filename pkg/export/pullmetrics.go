@@ -135,12 +135,11 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 func (m *pullMetrics) registryLabel(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {
-		series := prometheus.Labels{"registry": lost}
-		m.pull.DeletePartialMatch(series)
-		m.queue.DeletePartialMatch(series)
-		m.bytes.DeletePartialMatch(series)
-		m.sized.deleteSeries(series)
-		m.failures.DeletePartialMatch(series)
+		for _, metric := range []interface {
+			DeletePartialMatch(labels prometheus.Labels) int
+		}{m.pull, m.queue, m.bytes, m.failures, m.sized.pulls, m.sized.seconds, m.sized.bytes, m.sized.unpack} {
+			metric.DeletePartialMatch(prometheus.Labels{"registry": lost})
+		}
 	}
 	return label
 }

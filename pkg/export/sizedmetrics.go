@@ -42,11 +42,3 @@ func (m sizedMetrics) observe(registry string, p timeline.Pull) {
 	_, _, busy := p.Unpacking()
 	m.unpack.WithLabelValues(registry).Add(busy.Seconds())
 }
-
-// deleteSeries deletes the series with the given labels.
-func (m sizedMetrics) deleteSeries(series prometheus.Labels) {
-	m.pulls.DeletePartialMatch(series)
-	m.seconds.DeletePartialMatch(series)
-	m.bytes.DeletePartialMatch(series)
-	m.unpack.DeletePartialMatch(series)
-}
