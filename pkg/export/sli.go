@@ -50,9 +50,7 @@ func lastFirstStart(containers []timeline.ContainerReached) (last time.Time, kno
 		if c.RunningAt.IsZero() {
 			return time.Time{}, false
 		}
-		if c.RunningAt.After(last) {
-			last = c.RunningAt
-		}
+		last = later(c.RunningAt, last)
 	}
 	return last, !last.IsZero()
 }
