@@ -1,8 +1,8 @@
 package timeline
 
 import (
+	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/imagepull"
@@ -21,9 +21,9 @@ const (
 // and whether another pull had already downloaded the image. The evidence about one pod cannot show these two facts.
 // PullLog is not safe for concurrent use.
 type PullLog struct {
-	pulls    []loggedPull           // the oldest pull first
-	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
-	requests map[string]pullRequest // the kubelet's latest request for each container, by pod and container
+	pulls    []loggedPull              // the oldest pull first
+	pending  []loggedPull              // pulls of pods without a known sandbox; see sandboxKnown
+	requests map[requester]pullRequest // the kubelet's latest request for each container
 	layers   recentLayers
 	images   map[string]imageResponseOf // the runtime's last response about each image, by normalized name
 	// sandboxes holds the runtime's responses about the sandboxes of pods, by pod UID. sandboxes is nil until the
@@ -106,7 +106,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 		}
 	case m.Kind == imagepull.KindPullFailed:
 		logged.failed, logged.startUnknown = true, true
-		logged.requestedAt = l.requests[requestOf(o.UID, name)].at
+		logged.requestedAt = l.requests[requester{o.UID, name}].at
 		logged.from = logged.requestedAt
 	}
 	l.endRequest(o.UID, name, reportedAt.Add(bound))
@@ -163,31 +163,23 @@ func (p *Pod) usesImage(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
 
-// requestOf returns the key of a container in PullLog.requests. The function podOf returns the pod's UID from this key.
-func requestOf(uid, container string) string { return uid + "/" + container }
-
-func podOf(request string) string {
-	uid, _, _ := strings.Cut(request, "/")
-	return uid
-}
-
 // logRequest records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other. So only
 // the pod's latest request can still be open. If the log is full, logRequest drops the oldest ended request. If no
 // request has ended, logRequest drops the oldest open request.
 func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 	if l.requests == nil {
-		l.requests = map[string]pullRequest{}
+		l.requests = map[requester]pullRequest{}
 	}
-	of := requestOf(uid, container)
+	of := requester{uid, container}
 	response := func(p loggedPull) bool {
 		return p.uid == uid && p.blocker.Container == container && !p.until.Before(latest.at)
 	}
 	latest.over = slices.ContainsFunc(l.pulls, response) || slices.ContainsFunc(l.pending, response)
 	for other, request := range l.requests {
-		if podOf(other) != uid || other == of {
+		if other.uid != uid || other == of {
 			continue
 		}
-		if c := request.at.Compare(latest.at); c < 0 || c == 0 && other < of {
+		if cmp.Or(request.at.Compare(latest.at), cmp.Compare(other.container, container)) < 0 {
 			request.over = true
 			l.requests[other] = request
 		} else {
@@ -204,7 +196,8 @@ func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 			if request.over {
 				first = other
 			}
-		} else if c := request.at.Compare(known.at); c < 0 || c == 0 && other < first {
+		} else if cmp.Or(request.at.Compare(known.at), cmp.Compare(other.uid, first.uid),
+			cmp.Compare(other.container, first.container)) < 0 {
 			first = other
 		}
 	}
@@ -214,7 +207,7 @@ func (l *PullLog) logRequest(uid, container string, latest pullRequest) {
 // isRequested reports whether the kubelet has an open request for the image that a message names. If the spec changed
 // during the pull, the container's spec might no longer name this image.
 func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
-	request, known := l.requests[requestOf(uid, container)]
+	request, known := l.requests[requester{uid, container}]
 	return known && !request.over && m.Kind != imagepull.KindPulling && request.image == textHash(m.Image)
 }
 
@@ -223,7 +216,7 @@ func (l *PullLog) isRequested(uid, container string, m imagepull.Message) bool {
 // But a request later than "latest" belongs to the next attempt, because the kubelet waits for several seconds between
 // two attempts.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
-	of := requestOf(uid, container)
+	of := requester{uid, container}
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
 		request.over = true
 		l.requests[of] = request
@@ -234,7 +227,7 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 // layers the pod downloaded itself. These layers count as shared in the pulls of all other pods.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
-		if podOf(of) == t.UID {
+		if of.uid == t.UID {
 			request.over = true
 			l.requests[of] = request
 		}

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// requester is the container for which the kubelet requests a pull.
+type requester struct{ uid, container string }
+
 // pullRequest is the kubelet's request for a pull.
 type pullRequest struct {
 	at    time.Time
@@ -31,10 +34,10 @@ type runningPull struct {
 func (l *PullLog) openRequests(before time.Time, uid string) []runningPull {
 	var open []runningPull
 	for of, request := range l.requests {
-		if request.over || podOf(of) == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
+		if request.over || of.uid == uid || !request.at.Before(before) || before.Sub(request.at) > staleRequest {
 			continue
 		}
-		if l.requestRefuted(podOf(of), request) {
+		if l.requestRefuted(of.uid, request) {
 			continue
 		}
 		open = append(open,

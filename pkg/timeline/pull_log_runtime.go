@@ -186,7 +186,7 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 		return false
 	}
 	for of, request := range l.requests {
-		if podOf(of) == uid && !request.over && !l.requestRefuted(uid, request) {
+		if of.uid == uid && !request.over && !l.requestRefuted(uid, request) {
 			return true
 		}
 	}
