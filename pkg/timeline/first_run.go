@@ -62,8 +62,8 @@ func (c *Container) isFirstSeenLate(arrived time.Time) bool {
 }
 
 // mayHideFailure reports whether an earlier attempt can have failed after the image's manifest arrived, although no
-// status reports the failure. The kubelet tries again only after a back-off, and uses the image after this back-off. But
-// if the kubelet restarts, it forgets the back-off, and cancels the pull without a report.
+// status reports the failure. The kubelet tries again only after a back-off, and uses the image after this back-off.
+// But if the kubelet restarts, it forgets the back-off, and cancels the pull without a report.
 func (f *fold) mayHideFailure(index int16, resolved, pulled time.Time) bool {
 	used := f.e.usedBy(index)
 	if used == maxInstant {

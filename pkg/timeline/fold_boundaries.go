@@ -196,9 +196,9 @@ func (b *boundary) nextWork(all []boundary) instant {
 	return next
 }
 
-// addOtherWork adds the phases of other containers' steps during which the kubelet might also have worked: the steps for
-// which mayWaitAt is true. If b ends a crash back-off, the kubelet might have pulled another container's image in this
-// time, so addOtherWork also adds the phases of an image back-off whose next pull has no date.
+// addOtherWork adds the phases of other containers' steps during which the kubelet might also have worked: the steps
+// for which mayWaitAt is true. If b ends a crash back-off, the kubelet might have pulled another container's image in
+// this time, so addOtherWork also adds the phases of an image back-off whose next pull has no date.
 func (b *boundary) addOtherWork(all []boundary) {
 	next, crashed := b.nextWork(all), b.phases[0] == PhaseCrashBackoff
 	if next == maxInstant && !crashed {
