@@ -206,7 +206,7 @@ func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 		sent.Store(true)
 		_ = remote.Close()
 	})
-	_, err = io.Copy(local, remote)
+	err = copyToBrowser(local, remote)
 	closedHere := sent.Load()
 	_ = local.Close()
 	sending.Wait()
@@ -214,6 +214,13 @@ func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	if closedHere || errors.As(err, &browser) {
 		return nil
 	}
+	return err
+}
+
+// copyToBrowser copies the agent's responses to the browser. copyToBrowser does not use the method ReadFrom of a TCP
+// connection, because ReadFrom returns the errors of both connections as *net.OpError.
+func copyToBrowser(browser io.Writer, agent io.Reader) error {
+	_, err := io.Copy(struct{ io.Writer }{browser}, agent)
 	return err
 }
 

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
@@ -59,6 +62,26 @@ func TestPage(t *testing.T) {
 	interrupt()
 	if got := <-code; got != ExitOK {
 		t.Errorf("exit code %d, %s", got, stderr.String())
+	}
+}
+
+// TestBrokenConnectionToAgent checks that an error of the connection to the agent is not mistaken for an error of the
+// connection to the browser, which the command ignores.
+func TestBrokenConnectionToAgent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	browser, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer browser.Close()
+	broken := errors.New("lost connection to pod")
+	err = copyToBrowser(browser, iotest.ErrReader(broken))
+	if ofBrowser := (*net.OpError)(nil); !errors.Is(err, broken) || errors.As(err, &ofBrowser) {
+		t.Errorf("got %v (%T), want %v", err, err, broken)
 	}
 }
 

@@ -59,7 +59,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
 		Help: "Requests of the agent to the API server for the current resourceVersion of Events, by result: " +
-			"\"taken\" (the API server responded) or \"failed\". Event watches can begin at this " +
+			"\"taken\" (the response contained a resourceVersion) or \"failed\". Event watches can begin at this " +
 			"resourceVersion. The agent also uses the resourceVersion to estimate how many objects changed while " +
 			"a watch was open. Each request is a list request with a filter that matches no Event, so the " +
 			"response is small.",

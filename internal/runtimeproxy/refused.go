@@ -30,8 +30,8 @@ type refusedCalls struct {
 func (r *refusedCalls) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.countCall(method) {
-		r.logger.Warn("the proxy refused a call to the container runtime: the agent never makes calls of this "+
-			"method, so another process uses the proxy's socket",
+		r.logger.Warn("the proxy refused a call to the container runtime: the agent never makes such a call, "+
+			"so another process uses the proxy's socket",
 			zap.String("method", method), zap.Error(why))
 	}
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)

@@ -104,7 +104,14 @@ func (f *fold) mayRepeatProbe(from, to *bound, until instant, w phaseCandidates)
 	}
 	phase, _ := phaseOrGroup(w.phases)
 	c := f.e.specOf(index)
-	return phase == PhaseUnattributed && c != nil && f.followsProbedSidecar(c)
+	return phase == PhaseUnattributed && c != nil && f.followsProbedSidecar(c) && !f.mainCreatedBefore(from)
+}
+
+// mainCreatedBefore reports whether the kubelet had certainly created a main container before the given milestone.
+func (f *fold) mainCreatedBefore(b *bound) bool {
+	return slices.ContainsFunc(f.containers, func(c *Container) bool {
+		return c.Kind == KindMain && f.e.createdBy(f.index(c.Name)) <= b.earliest
+	})
 }
 
 // mayHideRepeatedProbe reports whether the kubelet's work between two containers can include a repeated startup probe:
