@@ -61,15 +61,16 @@ func (c *Container) isFirstSeenLate(arrived time.Time) bool {
 		arrived.Sub(started) > time.Second+statusPatience // started is truncated to seconds
 }
 
-// mayHideFailure reports whether an earlier attempt can have failed after the image's manifest arrived, although no
-// status reports the failure. The kubelet tries again only after a back-off, and uses the image after this back-off.
-// But if the kubelet restarts, it forgets the back-off, and cancels the pull without a report.
-func (f *fold) mayHideFailure(index int16, resolved, pulled time.Time) bool {
+// mayHideFailure reports whether an attempt can have failed after the time "since", although no status reports the
+// failure. At this time, the image's manifest or the image itself arrived. The kubelet tries again only after a
+// back-off, and uses the image after this back-off. But if the kubelet restarts, it forgets the back-off, and cancels
+// the pull without a report.
+func (f *fold) mayHideFailure(index int16, since, pulled time.Time) bool {
 	used := f.e.usedBy(index)
 	if used == maxInstant {
 		used = at(pulled)
 	}
-	return used.sub(at(resolved)) >= imagepull.Backoff(1) && (f.e.containers[index].firstRun.late ||
+	return used.sub(at(since)) >= imagepull.Backoff(1) && (f.e.containers[index].firstRun.late ||
 		f.lacksPulledEvent(index, at(pulled)) || f.e.lacksStatuses(at(pulled)))
 }
 

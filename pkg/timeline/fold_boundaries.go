@@ -172,11 +172,16 @@ func (w *boundary) mayIncludeWorkAt(b *boundary) bool {
 }
 
 // mayWaitAt examines a step that includes a back-off and a pull, because no Event shows when the pull began. It reports
-// whether the kubelet might have waited for the end of the back-off when the run ended at the milestone of b. This is
-// the case if the kubelet created or started the container's next run before the end of the step. The argument
-// "nextWork" is the time of this work: see nextWork. During a pull, the kubelet does no other work.
+// whether the kubelet might have waited for the end of this back-off before the milestone of b. There are two cases:
+//   - b is the end of a failed run, and the kubelet created or started the container's next run before the end of the
+//     step. The argument "nextWork" is the time of this work: see nextWork. During a pull, the kubelet does no other
+//     work.
+//   - b is the end of a crash back-off.
 func (w *boundary) mayWaitAt(b *boundary, nextWork instant) bool {
-	return b.phases[0] == PhaseFailedRun && w.phases[0] == PhaseImageBackoff && nextWork < w.bound.estimate()
+	if w.phases[0] != PhaseImageBackoff {
+		return false
+	}
+	return b.phases[0] == PhaseCrashBackoff || b.phases[0] == PhaseFailedRun && nextWork < w.bound.estimate()
 }
 
 // nextWork returns the time of the first milestone after b at which the kubelet worked on the same container again. If
@@ -196,18 +201,12 @@ func (b *boundary) nextWork(all []boundary) instant {
 	return next
 }
 
-// addOtherWork adds the phases of other containers' steps during which the kubelet might also have worked: the steps
-// for which mayWaitAt is true. If b ends a crash back-off, the kubelet might have pulled another container's image in
-// this time, so addOtherWork also adds the phases of an image back-off whose next pull has no date.
+// addOtherWork adds the phases of steps for which mayWaitAt is true, because the kubelet might also have worked on
+// another container during the run or the crash back-off.
 func (b *boundary) addOtherWork(all []boundary) {
-	next, crashed := b.nextWork(all), b.phases[0] == PhaseCrashBackoff
-	if next == maxInstant && !crashed {
-		return
-	}
+	next := b.nextWork(all)
 	for i := range all {
-		w := &all[i]
-		waits := w.mayWaitAt(b, next) || crashed && w.phases[0] == PhaseImageBackoff
-		if waits && w.mayIncludeWorkAt(b) {
+		if w := &all[i]; w.mayWaitAt(b, next) && w.mayIncludeWorkAt(b) {
 			b.addCandidates(w.phases)
 		}
 	}
